@@ -1,0 +1,20 @@
+#include "base/log.h"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+
+#include <memory>
+#include <string>
+
+namespace takt {
+
+bool set_up_logging(std::string_view level) {
+  const auto parsed = spdlog::level::from_str(std::string(level));
+  if (parsed == spdlog::level::off && level != "off") return false;
+  auto logger = std::make_shared<spdlog::logger>("takt", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+  logger->set_level(parsed);
+  spdlog::set_default_logger(std::move(logger));
+  return true;
+}
+
+}  // namespace takt

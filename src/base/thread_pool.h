@@ -1,0 +1,42 @@
+// A persistent team of compute threads for one caller at a time.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace takt {
+
+// run(n, task) calls task(i, worker) for every i in [0, n) exactly once, spread over the team, and returns when all are done. Items are taken
+// one by one from a shared counter, so a thread that is held up by another process takes fewer. The caller works too. Workers spin briefly,
+// then park: idle costs nothing. A task must not throw.
+class ThreadPool {
+ public:
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+
+  // worker is in [0, threads()); 0 is the caller.
+  void run(std::size_t items, const std::function<void(std::size_t item, int worker)>& task);
+
+ private:
+  void work(int worker);
+  void take_items(int worker);
+
+  std::vector<std::thread> workers_;
+  const std::function<void(std::size_t, int)>* task_ = nullptr;
+  std::size_t items_ = 0;
+  std::atomic<std::size_t> next_{0};
+  std::atomic<std::uint32_t> generation_{0};
+  std::atomic<int> busy_{0};
+  std::atomic<bool> stop_{false};
+};
+
+}  // namespace takt

@@ -1,0 +1,119 @@
+// Every change in a request's life, as the engine publishes it. Metrics, the text side, logs and explain read these and nothing else.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "core/finish_reason.h"
+#include "core/ids.h"
+#include "core/request.h"
+#include "core/step.h"
+#include "core/wait_reason.h"
+
+namespace takt {
+
+struct Accepted {
+  RequestId request;
+  ModelIndex model;
+  RequestLabels labels;
+  ServiceTargets targets;
+  TimePoint arrival;
+  std::uint32_t prompt_tokens = 0;
+  std::uint32_t choices = 1;
+};
+
+// The first sequence of the request has its blocks: the HTTP status line may go out.
+struct Admitted {
+  RequestId request;
+  std::uint32_t cached_tokens = 0;  // prompt tokens found in the prefix cache
+};
+
+// One token of one choice. Choices' tokens come in order.
+struct TokenSampled {
+  RequestId request;
+  std::uint32_t choice = 0;
+  std::uint32_t index = 0;  // 0 for the first generated token
+  SampledToken token;
+};
+
+// Logprobs of prompt tokens 1.. (in order; may come in pieces).
+struct PromptScored {
+  RequestId request;
+  std::vector<PromptLogprob> logprobs;
+};
+
+struct Preempted {
+  RequestId request;
+  std::uint32_t choice = 0;
+  std::uint32_t dropped_tokens = 0;
+};
+
+// One choice ended.
+struct ChoiceFinished {
+  RequestId request;
+  std::uint32_t choice = 0;
+  FinishReason reason = FinishReason::kStop;
+  std::uint32_t generated_tokens = 0;
+  Error error;  // kFailed and kExpired
+};
+
+enum class RequestPhase : std::uint8_t { kQueued, kPrefill, kDecode };
+const char* to_string(RequestPhase phase);
+
+// The request is over and holds nothing any more. Always the last event of a request.
+struct Closed {
+  RequestId request;
+  RequestPhase phase = RequestPhase::kQueued;  // where it was when it ended
+  FinishReason reason = FinishReason::kStop;   // of the choice that ended last
+  std::uint64_t seed = 0;
+  std::uint32_t cached_tokens = 0;
+  std::uint32_t preemptions = 0;
+  std::array<Duration, kWaitReasonCount> waited{};  // by WaitReason
+};
+
+// One step was committed. Latencies of single requests are taken from the events above.
+struct StepCommitted {
+  ModelIndex model;
+  StepPlan plan;
+  Duration measured{0};
+  std::uint32_t running = 0;
+  std::uint32_t waiting = 0;
+  std::uint64_t waiting_tokens = 0;
+  std::uint32_t blocks_total = 0;
+  std::uint32_t blocks_free = 0;
+  std::uint32_t blocks_cached = 0;
+  std::uint32_t blocks_owned = 0;
+};
+
+// Work waited while the machine did nothing, from the end of the last step to now.
+struct IdleWhileWorkWaits {
+  ModelIndex model;
+  Duration idle{0};
+  WaitReason reason = WaitReason::kNone;
+};
+
+struct StepFailed {
+  ModelIndex model;
+  StepId step;
+  bool retryable = false;
+  Error error;
+};
+
+struct Event {
+  TimePoint at;
+  std::variant<Accepted, Admitted, TokenSampled, PromptScored, Preempted, ChoiceFinished, Closed, StepCommitted, IdleWhileWorkWaits, StepFailed> what;
+};
+
+// Receives the engine's events in batches, on the engine thread. Must not block and must not throw.
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  virtual void publish(const std::vector<Event>& events) noexcept = 0;
+};
+
+}  // namespace takt

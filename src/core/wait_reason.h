@@ -1,0 +1,25 @@
+// Why a queue, or a request, got nothing in a step (DESIGN promise 4).
+#pragma once
+
+#include <cstdint>
+
+namespace takt {
+
+enum class WaitReason : std::uint8_t {
+  kNone,         // it got what it asked for
+  kSeat,         // all sequence seats are taken
+  kStepTime,     // the step's time budget is spent
+  kBlocks,       // not enough free KV blocks for the whole prompt
+  kTierCeiling,  // its tier's ceiling
+  kFairTurn,     // another tenant's turn
+  kWindow,       // held for a batch window
+  kModel,        // its model is loading
+  kSwappedOut,   // its KV is being copied back
+  kSibling,      // waits for the first choice to compute the shared prompt
+  kPreemption,   // nothing is admitted in a step that preempted
+};
+inline constexpr int kWaitReasonCount = 11;
+
+const char* to_string(WaitReason reason);
+
+}  // namespace takt
