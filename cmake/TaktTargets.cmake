@@ -13,8 +13,17 @@ function(takt_library name)
   endif()
 endfunction()
 
+# A target that builds a group: tsan_tests (what runs under ThreadSanitizer), fuzz_targets.
+function(takt_collect group name)
+  if(NOT TARGET ${group})
+    add_custom_target(${group})
+  endif()
+  add_dependencies(${group} ${name})
+endfunction()
+
 #   takt_test(unit_kv SOURCES kv_pool_test.cpp DEPS takt_kv LABELS unit)
-#     makes one GoogleTest executable; every TEST in it is a ctest test of its own.
+#     makes one GoogleTest executable; every TEST in it is a ctest test of its own. Labels: the layer (unit, contract,
+#   property, golden, e2e), and tsan where threads meet.
 function(takt_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LIBS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -25,6 +34,9 @@ function(takt_test name)
   target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}/tests")
   target_compile_definitions(${name} PRIVATE TAKT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TAKT_BINARY_DIR="${CMAKE_BINARY_DIR}")
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+  if("tsan" IN_LIST ARG_LABELS)
+    takt_collect(tsan_tests ${name})
+  endif()
 endfunction()
 
 #   takt_fuzz(fuzz_gguf SOURCES fuzz_gguf.cpp DEPS takt_model)
@@ -34,4 +46,5 @@ function(takt_fuzz name)
   target_link_libraries(${name} PRIVATE takt_flags ${ARG_DEPS} ${ARG_LIBS})
   target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  takt_collect(fuzz_targets ${name})
 endfunction()
