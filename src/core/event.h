@@ -33,7 +33,7 @@ struct Admitted {
   std::uint32_t cached_tokens = 0;  // prompt tokens found in the prefix cache
 };
 
-// One token of one choice. Choices' tokens come in order.
+// One token of one choice. Choices' tokens come in order. The end token that ends a choice is neither published nor counted.
 struct TokenSampled {
   RequestId request;
   std::uint32_t choice = 0;
@@ -58,7 +58,7 @@ struct ChoiceFinished {
   RequestId request;
   std::uint32_t choice = 0;
   FinishReason reason = FinishReason::kStop;
-  std::uint32_t generated_tokens = 0;
+  std::uint32_t generated_tokens = 0;  // = TokenSampled events of the choice
   Error error;  // kFailed and kExpired
 };
 
@@ -73,7 +73,7 @@ struct Closed {
   std::uint64_t seed = 0;
   std::uint32_t cached_tokens = 0;
   std::uint32_t preemptions = 0;
-  std::array<Duration, kWaitReasonCount> waited{};  // by WaitReason
+  std::array<Duration, kWaitReasonCount> waited{};  // by WaitReason, the choices' waits added up
 };
 
 // One step was committed. Latencies of single requests are taken from the events above.

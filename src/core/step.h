@@ -25,18 +25,27 @@ struct PlanEntry {
   std::uint32_t token_count = 0;     // scheduled tokens, at least 1
   bool samples = false;              // the last scheduled token is the last known one: its row is sampled
   bool admits = false;               // the sequence enters with this step: it leaves the queue when the step commits
+  std::uint32_t cover_tokens = 0;    // its block tables must reach so far: at least first_position + token_count; a whole prompt on admission
 };
 
-// Tail blocks given up so that others can run: `computed` falls back to `keep_tokens`.
+// Tail blocks given up so that others can run: `computed` falls back to `keep_tokens`, and the sequence waits to resume. Drops stand even when
+// the step fails: what was given up may be overwritten by then.
 struct PlanDrop {
   SequenceId sequence;
   std::uint32_t keep_tokens = 0;
 };
 
+enum class QueueKind : std::uint8_t {
+  kUnstarted,  // accepted, not admitted
+  kResuming,   // admitted before: preempted, or a sibling whose prompt is computed
+  kSiblings,   // wait for the first choice to compute the shared prompt
+};
+
 struct QueueWait {
   Tier tier = Tier::kRealtime;
+  QueueKind queue = QueueKind::kUnstarted;
   WaitReason reason = WaitReason::kNone;
-  std::uint32_t requests = 0;  // that got nothing in this step
+  std::uint32_t requests = 0;  // sequences that got nothing in this step
 };
 
 // What a plan costs, in the terms the step-time model knows.
@@ -46,6 +55,11 @@ struct StepFeatures {
   std::uint32_t logits_rows = 0;           // rows that want logits
   std::uint64_t attended_positions = 0;    // sum over rows of the positions each attends to
 };
+
+// Positions attended to by `count` rows that start at `first`: row p sees p + 1 positions.
+inline std::uint64_t attended_by(std::uint32_t first, std::uint32_t count) {
+  return std::uint64_t{count} * first + std::uint64_t{count} * (std::uint64_t{count} + 1) / 2;
+}
 
 struct StepPlan {
   StepId id;

@@ -13,16 +13,11 @@
 
 #include "base/result.h"
 #include "core/ids.h"
+#include "core/kv_group.h"
 #include "core/sampling_params.h"
 #include "core/step.h"
 
 namespace takt {
-
-struct KvGroupInfo {
-  std::uint32_t block_tokens = 16;
-  std::uint32_t block_count = 0;
-  std::size_t block_bytes = 0;
-};
 
 struct ExecutorCapabilities {
   std::string model_name;

@@ -1,0 +1,66 @@
+// What the engine tells about itself, as plain data, to any thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "core/event.h"
+#include "core/ids.h"
+#include "core/request.h"
+#include "core/wait_reason.h"
+
+namespace takt {
+
+struct EngineStatus {
+  bool ready = false;
+  std::string reason;  // why not ready; one sentence; empty when ready
+  bool draining = false;
+  bool failed = false;  // the executor is gone for good
+
+  std::uint32_t running = 0;   // sequences that hold a seat
+  std::uint32_t waiting = 0;   // sequences accepted that hold none, preempted ones included
+  std::uint64_t waiting_tokens = 0;  // prompt tokens accepted and not admitted
+  std::uint32_t blocks_total = 0;    // of the first KV group
+  std::uint32_t blocks_free = 0;
+  std::uint32_t blocks_cached = 0;
+  std::uint32_t blocks_owned = 0;
+
+  std::uint64_t steps = 0;
+  Duration worst_token_gap{0};  // longest time since the last token among sequences that are decoding, as of now
+  Duration busy{0};             // time spent in committed steps
+  std::array<Duration, kWaitReasonCount> idle_while_waiting{};  // by reason
+  Duration predicted_error_p50{0};  // |measured - predicted| of recent steps
+  Duration predicted_error_p90{0};
+};
+
+struct WaitingSequence {
+  RequestId request;
+  std::uint32_t choice = 0;
+  Tier tier = Tier::kRealtime;
+  RequestPhase phase = RequestPhase::kQueued;
+  WaitReason reason = WaitReason::kNone;  // kNone: it is in the step that is under way
+  std::uint32_t known_tokens = 0;
+  std::uint32_t computed_tokens = 0;
+  Duration since_last_progress{0};
+};
+
+// What everything waits for, as of the last planned step. Readable while a step is stuck.
+struct StallReport {
+  StepId step;                   // the step under way or last planned
+  bool executing = false;        // it is with the executor
+  Duration since_progress{0};    // since the last commit, or since work began to wait
+  std::vector<WaitingSequence> sequences;  // running ones, then the heads of the queues
+  std::uint32_t sequences_left_out = 0;    // further back in the queues
+};
+
+// Watchdog rule, pure: does the engine stand still?
+struct ProgressSample {
+  bool work_waits = false;
+  TimePoint last_progress;  // last commit, or the moment work began to wait
+};
+bool stands_still(const ProgressSample& sample, TimePoint now, Duration limit);
+
+}  // namespace takt
