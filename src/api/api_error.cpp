@@ -1,0 +1,98 @@
+#include "api/api_error.h"
+
+#include <boost/json.hpp>
+
+#include "api/utf8_text.h"
+
+namespace takt::api {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::uint32_t kRetrySoon = 1;
+
+ApiError bad_request(const Error& error, std::string code) {
+  return {400, "invalid_request_error", std::move(code), error.message, error.field, 0};
+}
+
+std::string code_of(const Error& error, std::string_view otherwise) {
+  return error.field.empty() ? std::string(otherwise) : error.field;
+}
+
+}  // namespace
+
+ApiError to_api_error(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::kInvalidArgument:
+      return bad_request(error, "invalid_value");
+    case ErrorCode::kUnsupported:
+      return bad_request(error, "unsupported_value");
+    case ErrorCode::kContextLength:
+      return bad_request(error, "context_length_exceeded");
+    case ErrorCode::kNotFound:
+      return {404, "invalid_request_error", "not_found", error.message, error.field, 0};
+    case ErrorCode::kResourceExhausted:
+      return {429, "rate_limit_error", code_of(error, "rate_limit_exceeded"), error.message, {}, kRetrySoon};
+    case ErrorCode::kUnavailable:
+      return {503, "overloaded_error", code_of(error, "server_overloaded"), error.message, {}, kRetrySoon};
+    case ErrorCode::kExpired:
+      return {503, "overloaded_error", "queue_wait_expired", error.message, {}, kRetrySoon};
+    case ErrorCode::kCancelled:
+      return {503, "server_error", "cancelled", error.message, {}, 0};
+    case ErrorCode::kIo:
+    case ErrorCode::kInternal:
+      break;
+  }
+  return {500, "server_error", "internal_error", error.message, {}, 0};
+}
+
+ApiError unauthorized() {
+  return {401,
+          "authentication_error",
+          "invalid_api_key",
+          "A valid API key is needed: send 'Authorization: Bearer KEY' or 'x-api-key: KEY'",
+          {},
+          0};
+}
+
+ApiError unknown_path(std::string_view path) {
+  return {404, "invalid_request_error", "unknown_path", "There is nothing at " + std::string(path.substr(0, 128)), {},
+          0};
+}
+
+ApiError method_not_allowed(std::string_view method, std::string_view allowed) {
+  return {405,
+          "invalid_request_error",
+          "method_not_allowed",
+          "The method " + std::string(method.substr(0, 16)) + " is not allowed here, only " + std::string(allowed),
+          {},
+          0};
+}
+
+ApiError unknown_model(std::string_view asked, const std::vector<std::string>& available) {
+  std::string message = "The model '" + std::string(asked.substr(0, 128)) + "' is not loaded. Loaded: ";
+  for (std::size_t i = 0; i < available.size(); ++i) message += (i > 0 ? ", " : "") + available[i];
+  return {404, "invalid_request_error", "model_not_found", std::move(message), "model", 0};
+}
+
+ApiError context_length_exceeded(std::uint64_t prompt_tokens, std::uint32_t limit) {
+  return {400,
+          "invalid_request_error",
+          "context_length_exceeded",
+          "The prompt has " + std::to_string(prompt_tokens) + " tokens, and a request may have " +
+              std::to_string(limit) + " tokens at most, prompt and at least one token of output together",
+          "messages",
+          0};
+}
+
+std::string error_body(const ApiError& error) {
+  json::object fields;
+  fields["message"] = to_utf8(error.message);
+  fields["type"] = error.type;
+  fields["param"] = error.param.empty() ? json::value(nullptr) : json::value(to_utf8(error.param));
+  fields["code"] = error.code;
+  return json::serialize(json::object{{"error", std::move(fields)}});
+}
+
+}  // namespace takt::api

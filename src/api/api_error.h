@@ -1,0 +1,35 @@
+// Errors as an HTTP client sees them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace takt::api {
+
+// {"error": {"message", "type", "param", "code"}} and its status.
+struct ApiError {
+  int status = 500;
+  std::string type;  // "invalid_request_error", ...
+  std::string code;  // stable, for programs
+  std::string message;
+  std::string param;                      // JSON path; empty: null
+  std::uint32_t retry_after_seconds = 0;  // 0: no Retry-After header
+};
+
+// 429 is the caller's own limit, 503 the server's (full, loading, draining, waited too long); both say when to come
+// back. For kUnavailable and kResourceExhausted, `field` is taken for the code when it is set.
+ApiError to_api_error(const Error& error);
+
+ApiError unauthorized();
+ApiError unknown_path(std::string_view path);
+ApiError method_not_allowed(std::string_view method, std::string_view allowed);
+ApiError unknown_model(std::string_view asked, const std::vector<std::string>& available);
+ApiError context_length_exceeded(std::uint64_t prompt_tokens, std::uint32_t limit);
+
+std::string error_body(const ApiError& error);
+
+}  // namespace takt::api

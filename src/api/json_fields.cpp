@@ -1,0 +1,208 @@
+#include "api/json_fields.h"
+
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+namespace takt::api {
+
+namespace json = boost::json;
+
+namespace {
+
+std::string plain(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.10g", value);
+  return text;
+}
+
+std::string range_text(std::int64_t lowest, std::int64_t highest) {
+  if (highest == std::numeric_limits<std::int64_t>::max()) return "of at least " + std::to_string(lowest);
+  return "from " + std::to_string(lowest) + " to " + std::to_string(highest);
+}
+
+}  // namespace
+
+Result<json::value> parse_object(std::string_view body, const ApiOptions& options) {
+  json::parse_options parse_options;
+  parse_options.max_depth = options.max_json_depth;
+  json::stream_parser parser({}, parse_options);
+  json::error_code code;
+  const std::size_t read = parser.write_some(body.data(), body.size(), code);
+  if (!code && read == body.size()) parser.finish(code);
+  if (code == json::error::too_deep) {
+    return Error::invalid(
+        "", "The request body is nested deeper than " + std::to_string(options.max_json_depth) + " levels");
+  }
+  if (code || read < body.size()) {
+    const std::string what = code ? code.message() : "there is text after the end";
+    return Error::invalid("",
+                          "The request body is not valid JSON (UTF-8): " + what + ", at byte " + std::to_string(read));
+  }
+  json::value document = parser.release();
+  if (!document.is_object())
+    return Error::invalid("", "The request body must be a JSON object, not " + std::string(kind_name(document)));
+  return document;
+}
+
+std::string_view kind_name(const json::value& value) {
+  switch (value.kind()) {
+    case json::kind::null:
+      return "null";
+    case json::kind::bool_:
+      return "a boolean";
+    case json::kind::int64:
+    case json::kind::uint64:
+    case json::kind::double_:
+      return "a number";
+    case json::kind::string:
+      return "a string";
+    case json::kind::array:
+      return "a list";
+    case json::kind::object:
+      return "an object";
+  }
+  return "null";
+}
+
+std::optional<std::int64_t> integral(const json::value& value) {
+  if (const auto* whole = value.if_int64()) return *whole;
+  if (const auto* real = value.if_double()) {
+    // 2^63 is the first double that does not fit.
+    if (std::isfinite(*real) && std::trunc(*real) == *real && *real >= -0x1p63 && *real < 0x1p63)
+      return static_cast<std::int64_t>(*real);
+  }
+  return std::nullopt;
+}
+
+const json::value* FieldReader::any(std::string_view name) {
+  const auto member = object_.find(name);
+  if (member == object_.end()) return nullptr;
+  read_.insert(member->key());
+  return member->value().is_null() ? nullptr : &member->value();
+}
+
+std::optional<bool> FieldReader::boolean(std::string_view name) {
+  const json::value* value = any(name);
+  if (value == nullptr) return std::nullopt;
+  if (const bool* flag = value->if_bool()) return *flag;
+  fail(name, "must be true or false, not " + std::string(kind_name(*value)));
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> FieldReader::integer(std::string_view name, std::int64_t lowest, std::int64_t highest) {
+  const json::value* value = any(name);
+  if (value == nullptr) return std::nullopt;
+  const auto whole = integral(*value);
+  if (whole && *whole >= lowest && *whole <= highest) return whole;
+  fail(name, "must be a whole number " + range_text(lowest, highest) +
+                 (value->is_number() ? "" : ", not " + std::string(kind_name(*value))));
+  return std::nullopt;
+}
+
+std::optional<double> FieldReader::number(std::string_view name, double lowest, double highest) {
+  const json::value* value = any(name);
+  if (value == nullptr) return std::nullopt;
+  if (value->is_number()) {
+    const double real = value->to_number<double>();
+    if (std::isfinite(real) && real >= lowest && real <= highest) return real;
+  }
+  fail(name, "must be a number from " + plain(lowest) + " to " + plain(highest) +
+                 (value->is_number() ? "" : ", not " + std::string(kind_name(*value))));
+  return std::nullopt;
+}
+
+std::optional<std::string> FieldReader::string(std::string_view name, std::size_t max_bytes) {
+  const json::value* value = any(name);
+  if (value == nullptr) return std::nullopt;
+  const json::string* text = value->if_string();
+  if (text == nullptr) {
+    fail(name, "must be a string, not " + std::string(kind_name(*value)));
+    return std::nullopt;
+  }
+  if (text->size() > max_bytes) {
+    fail(name, "has " + std::to_string(text->size()) + " bytes; the limit is " + std::to_string(max_bytes));
+    return std::nullopt;
+  }
+  return std::string(text->data(), text->size());
+}
+
+const json::array* FieldReader::array(std::string_view name, std::size_t max_items) {
+  const json::value* value = any(name);
+  if (value == nullptr) return nullptr;
+  const json::array* items = value->if_array();
+  if (items == nullptr) {
+    fail(name, "must be a list, not " + std::string(kind_name(*value)));
+    return nullptr;
+  }
+  if (items->size() > max_items) {
+    fail(name, "has " + std::to_string(items->size()) + " items; the limit is " + std::to_string(max_items));
+    return nullptr;
+  }
+  return items;
+}
+
+const json::object* FieldReader::object(std::string_view name) {
+  const json::value* value = any(name);
+  if (value == nullptr) return nullptr;
+  const json::object* fields = value->if_object();
+  if (fields == nullptr) fail(name, "must be an object, not " + std::string(kind_name(*value)));
+  return fields;
+}
+
+std::optional<std::vector<std::int32_t>> FieldReader::token_ids(std::string_view name, std::size_t max_items) {
+  const json::array* items = array(name, max_items);
+  if (items == nullptr) return std::nullopt;
+  auto ids = read_token_ids(*items, path_of(name), max_items);
+  if (!ids) {
+    fail_with(ids.error());
+    return std::nullopt;
+  }
+  return std::move(ids).value();
+}
+
+std::string FieldReader::path_of(std::string_view name) const {
+  return path_.empty() ? std::string(name) : path_ + "." + std::string(name);
+}
+
+void FieldReader::fail(std::string_view name, std::string message, ErrorCode code) {
+  std::string path = path_of(name);
+  std::string sentence = "'" + path + "' " + std::move(message);
+  fail_with({code, std::move(sentence), std::move(path)});
+}
+
+void FieldReader::fail_with(Error error) {
+  if (!error_) error_ = std::move(error);
+}
+
+void FieldReader::refuse_unread() {
+  for (const auto& member : object_) {
+    if (read_.count(member.key()) == 0) {
+      // The name is the caller's text: only a piece of it goes into the message.
+      fail(std::string_view(member.key()).substr(0, 64),
+           "is not a known field, and this server refuses unknown ones (strict mode)");
+      return;
+    }
+  }
+}
+
+Result<std::vector<std::int32_t>> read_token_ids(const json::array& array, const std::string& path,
+                                                 std::size_t max_items) {
+  if (array.size() > max_items) {
+    return Error::invalid(path, "'" + path + "' has " + std::to_string(array.size()) + " items; the limit is " +
+                                    std::to_string(max_items));
+  }
+  std::vector<std::int32_t> ids;
+  ids.reserve(array.size());
+  for (std::size_t i = 0; i < array.size(); ++i) {
+    const auto id = integral(array[i]);
+    if (!id || *id < 0 || *id > std::numeric_limits<std::int32_t>::max()) {
+      const std::string item = path + "[" + std::to_string(i) + "]";
+      return Error::invalid(item, "'" + item + "' must be a token id: a whole number from 0 to 2147483647");
+    }
+    ids.push_back(static_cast<std::int32_t>(*id));
+  }
+  return ids;
+}
+
+}  // namespace takt::api
