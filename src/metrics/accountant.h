@@ -1,0 +1,68 @@
+// Turns events into counts. Single-threaded; knows the requests that are alive, and nothing about text formats.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/event.h"
+#include "metrics/counts.h"
+
+namespace takt::metrics {
+
+class Accountant {
+ public:
+  // Service classes beyond this many share the name "other": labels stay few whatever clients send.
+  static constexpr std::size_t kMaxClasses = 16;
+
+  explicit Accountant(std::vector<std::string> model_names);
+
+  void apply(const Event& event);
+  // A request that the engine never accepted.
+  void refuse(const RequestLabels& labels, ErrorCode reason);
+
+  // Complete at this instant.
+  Counts snapshot(TimePoint now) const;
+
+ private:
+  struct Choice {
+    measure::AnswerTimes times;
+    bool finished = false;
+  };
+  struct Request {
+    std::size_t class_index = 0;
+    ModelIndex model;
+    measure::Targets targets;
+    TimePoint arrival;
+    std::uint32_t prompt_tokens = 0;
+    bool has_first_token = false;
+    bool failed = false;
+    std::vector<Choice> choices;
+  };
+  using Requests = std::unordered_map<RequestId, Request>;
+
+  void on(TimePoint at, const Accepted& event);
+  void on(TimePoint at, const Admitted& event);
+  void on(TimePoint at, const TokenSampled& event);
+  void on(TimePoint at, const PromptScored& event);
+  void on(TimePoint at, const Preempted& event);
+  void on(TimePoint at, const ChoiceFinished& event);
+  void on(TimePoint at, const Closed& event);
+  void on(TimePoint at, const StepCommitted& event);
+  void on(TimePoint at, const IdleWhileWorkWaits& event);
+  void on(TimePoint at, const StepFailed& event);
+
+  std::size_t class_index(const RequestLabels& labels);
+  ModelCounts* model(ModelIndex index);
+  Request* find(RequestId id);
+  void count_outcome(const Closed& event, const Request& request);
+  void count_goodput(TimePoint at, const Closed& event, const Request& request);
+
+  Counts counts_;
+  Requests waiting_;
+  Requests running_;
+};
+
+}  // namespace takt::metrics

@@ -1,0 +1,89 @@
+// Everything the server counts, as one plain value: a scrape copies it and so sees a single instant.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "core/event.h"
+#include "measure/goodput.h"
+#include "metrics/busy_window.h"
+#include "metrics/histogram.h"
+
+namespace takt::metrics {
+
+// Bounds that suit machines at home: a 1-second TTFT target, gaps of a few to some hundred milliseconds, answers of
+// minutes.
+inline constexpr std::array kFirstTokenBounds{0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0,
+                                              1.5,  2.0,   3.0,  5.0, 7.5, 10., 20., 30.,  60.};
+inline constexpr std::array kGapBounds{0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.075, 0.1,
+                                       0.125, 0.15, 0.2,  0.3,  0.5,  0.75, 1.0,  2.0,   5.0};
+inline constexpr std::array kRequestBounds{0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10., 20., 30., 60., 120., 300., 600., 1800.};
+inline constexpr std::array kQueueWaitBounds{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
+                                             0.5,   1.0,   2.5,  5.0,   10.,  30., 60.};
+inline constexpr std::array kStepBounds{0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.0625, 0.075,
+                                        0.1,   0.125,  0.15,  0.2,  0.25, 0.3,  0.5,  1.0,  2.0};
+inline constexpr std::array kRatioBounds{0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0};
+
+// Requests of one service class. started = finished + failed + cancelled + refused + running + waiting, always.
+struct ClassCounts {
+  std::string service_class;
+  Tier tier = Tier::kRealtime;
+  std::uint64_t started = 0;
+  std::uint64_t finished = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t cancelled = 0;
+  std::uint64_t refused = 0;  // at the door, or expired in the queue
+  std::uint64_t running = 0;
+  std::uint64_t waiting = 0;
+  std::uint64_t first_tokens = 0;    // requests that got a first token
+  std::uint64_t waiting_tokens = 0;  // prompt tokens of the waiting ones
+  std::uint64_t prompt_tokens = 0;   // of admitted requests
+  std::uint64_t cached_tokens = 0;   // of these, found in the prefix cache
+  std::uint64_t generated_tokens = 0;
+  measure::Goodput goodput;
+  Histogram first_token{kFirstTokenBounds};
+  Histogram token_gap{kGapBounds};
+  Histogram per_token{kGapBounds};
+  Histogram duration{kRequestBounds};
+  Histogram queue_wait{kQueueWaitBounds};
+};
+
+enum class StepPhase : std::uint8_t { kPrefill, kDecode, kMixed };
+inline constexpr std::size_t kStepPhaseCount = 3;
+
+// Steps of one loaded model.
+struct ModelCounts {
+  std::string name;
+  std::array<std::uint64_t, kStepPhaseCount> steps{};
+  std::uint64_t prefill_tokens = 0;
+  std::uint64_t decode_tokens = 0;
+  std::uint64_t beat_overruns = 0;      // decode rows alone needed more than the budget
+  std::uint64_t steps_over_budget = 0;  // measured longer than the budget
+  std::uint64_t preemptions = 0;
+  std::uint64_t preempted_tokens = 0;
+  std::uint64_t failed_steps_retryable = 0;
+  std::uint64_t failed_steps_fatal = 0;
+  Duration busy{0};
+  BusyWindow last_minute;
+  std::array<Duration, kWaitReasonCount> idle_while_waiting{};
+  Histogram step_duration{kStepBounds};
+  Histogram measured_by_predicted{kRatioBounds};
+};
+
+inline constexpr std::size_t kRequestPhaseCount = 3;
+
+struct Counts {
+  std::vector<ClassCounts> classes;
+  std::vector<ModelCounts> models;
+  std::array<std::uint64_t, kRequestPhaseCount> cancelled_by_phase{};
+  std::map<ErrorCode, std::uint64_t> refused_by_reason;
+  std::array<Duration, kWaitReasonCount> waited{};  // by closed requests
+  Duration worst_current_gap{0};  // longest time since the last token of a sequence that is generating
+};
+
+}  // namespace takt::metrics

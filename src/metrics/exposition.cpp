@@ -1,0 +1,240 @@
+#include "metrics/exposition.h"
+
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include <algorithm>
+#include <limits>
+#include <sstream>
+#include <utility>
+
+namespace takt::metrics {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+using Labels = std::vector<ClientMetric::Label>;
+
+class Families {
+ public:
+  // The values that follow belong to this family.
+  void begin(MetricType type, std::string name, std::string help) {
+    families_.push_back({std::move(name), std::move(help), type, {}});
+  }
+
+  void value(double value, Labels labels = {}) {
+    ClientMetric metric;
+    metric.label = std::move(labels);
+    (families_.back().type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
+    families_.back().metric.push_back(std::move(metric));
+  }
+
+  void value(const Histogram& histogram, Labels labels) {
+    ClientMetric metric;
+    metric.label = std::move(labels);
+    metric.histogram.sample_count = histogram.count();
+    metric.histogram.sample_sum = histogram.sum();
+    std::uint64_t cumulative = 0;
+    for (std::size_t i = 0; i <= histogram.bounds().size(); ++i) {
+      cumulative += histogram.in_bucket(i);
+      const bool last = i == histogram.bounds().size();
+      metric.histogram.bucket.push_back(
+          {cumulative, last ? std::numeric_limits<double>::infinity() : histogram.bounds()[i]});
+    }
+    families_.back().metric.push_back(std::move(metric));
+  }
+
+  const std::vector<MetricFamily>& all() const { return families_; }
+
+ private:
+  std::vector<MetricFamily> families_;
+};
+
+double number(std::uint64_t value) {
+  return static_cast<double>(value);
+}
+
+Labels class_labels(const ClassCounts& counts) {
+  return {{"service_class", counts.service_class}, {"tier", to_string(counts.tier)}};
+}
+
+Labels with(Labels labels, std::string name, std::string value) {
+  labels.push_back({std::move(name), std::move(value)});
+  return labels;
+}
+
+template <typename Value>
+void per_class(Families& families, const Counts& counts, Value value) {
+  for (const ClassCounts& one : counts.classes) families.value(value(one), class_labels(one));
+}
+
+template <typename Value>
+void per_model(Families& families, const Counts& counts, Value value) {
+  for (const ModelCounts& one : counts.models) families.value(value(one), {{"model", one.name}});
+}
+
+void add_requests(Families& families, const Counts& counts) {
+  families.begin(MetricType::Counter, "takt_requests_started_total",
+                 "Requests received: equals ended (all outcomes) + running + waiting at every scrape.");
+  per_class(families, counts, [](const ClassCounts& c) { return number(c.started); });
+  families.begin(MetricType::Counter, "takt_requests_ended_total",
+                 "Requests over, by outcome: finished, failed (our fault), cancelled (by the client), refused (at the "
+                 "door, or expired waiting).");
+  for (const ClassCounts& c : counts.classes) {
+    families.value(number(c.finished), with(class_labels(c), "outcome", "finished"));
+    families.value(number(c.failed), with(class_labels(c), "outcome", "failed"));
+    families.value(number(c.cancelled), with(class_labels(c), "outcome", "cancelled"));
+    families.value(number(c.refused), with(class_labels(c), "outcome", "refused"));
+  }
+  families.begin(MetricType::Gauge, "takt_requests_running", "Requests admitted and not over.");
+  per_class(families, counts, [](const ClassCounts& c) { return number(c.running); });
+  families.begin(MetricType::Gauge, "takt_requests_waiting", "Requests accepted and not yet admitted.");
+  per_class(families, counts, [](const ClassCounts& c) { return number(c.waiting); });
+  families.begin(MetricType::Counter, "takt_requests_first_token_total", "Requests that got a first token.");
+  per_class(families, counts, [](const ClassCounts& c) { return number(c.first_tokens); });
+  families.begin(MetricType::Counter, "takt_requests_within_targets_total",
+                 "Requests that met all latency targets of their class.");
+  per_class(families, counts, [](const ClassCounts& c) { return number(c.goodput.met); });
+  families.begin(MetricType::Counter, "takt_requests_cancelled_total",
+                 "Requests cancelled, by the phase they were in.");
+  for (std::size_t i = 0; i < counts.cancelled_by_phase.size(); ++i) {
+    families.value(number(counts.cancelled_by_phase[i]), {{"phase", to_string(static_cast<RequestPhase>(i))}});
+  }
+  families.begin(MetricType::Counter, "takt_requests_refused_total",
+                 "Requests refused at the door or expired in the queue, by reason.");
+  for (const auto& [reason, count] : counts.refused_by_reason) {
+    families.value(number(count), {{"reason", to_string(reason)}});
+  }
+}
+
+void add_queue(Families& families, const Counts& counts) {
+  const auto by_tier = [&](auto value) {
+    for (const Tier tier : {Tier::kRealtime, Tier::kBatch}) {
+      std::uint64_t sum = 0;
+      for (const ClassCounts& c : counts.classes) sum += c.tier == tier ? value(c) : 0;
+      families.value(number(sum), {{"tier", to_string(tier)}});
+    }
+  };
+  families.begin(MetricType::Gauge, "takt_queue_requests", "Requests waiting, by tier.");
+  by_tier([](const ClassCounts& c) { return c.waiting; });
+  families.begin(MetricType::Gauge, "takt_queue_tokens", "Prompt tokens of waiting requests, by tier.");
+  by_tier([](const ClassCounts& c) { return c.waiting_tokens; });
+  families.begin(MetricType::Counter, "takt_waited_seconds_total",
+                 "Time that requests now over had waited, by reason.");
+  for (std::size_t i = 0; i < counts.waited.size(); ++i) {
+    families.value(to_seconds(counts.waited[i]), {{"reason", to_string(static_cast<WaitReason>(i))}});
+  }
+}
+
+void add_latencies(Families& families, const Counts& counts) {
+  const auto histogram = [&](const char* name, const char* help, Histogram ClassCounts::*member) {
+    families.begin(MetricType::Histogram, name, help);
+    for (const ClassCounts& c : counts.classes) families.value(c.*member, class_labels(c));
+  };
+  histogram("takt_time_to_first_token_seconds", "First token minus arrival, per request with a first token.",
+            &ClassCounts::first_token);
+  histogram("takt_inter_token_latency_seconds", "Every gap between two tokens of a choice, as sampled.",
+            &ClassCounts::token_gap);
+  histogram("takt_time_per_output_token_seconds",
+            "(last - first token) / (tokens - 1), per choice of two or more tokens.", &ClassCounts::per_token);
+  histogram("takt_request_duration_seconds", "End minus arrival, per accepted request.", &ClassCounts::duration);
+  histogram("takt_queue_wait_seconds", "Admission minus arrival, per admitted request.", &ClassCounts::queue_wait);
+  families.begin(MetricType::Gauge, "takt_worst_token_gap_seconds",
+                 "Longest time since the last token of any sequence that is generating now.");
+  families.value(to_seconds(counts.worst_current_gap));
+}
+
+void add_tokens(Families& families, const Counts& counts) {
+  families.begin(MetricType::Counter, "takt_prompt_tokens_total", "Prompt tokens of admitted requests.");
+  per_class(families, counts, [](const ClassCounts& c) { return number(c.prompt_tokens); });
+  families.begin(MetricType::Counter, "takt_cached_prompt_tokens_total", "Prompt tokens found in the prefix cache.");
+  per_class(families, counts, [](const ClassCounts& c) { return number(c.cached_tokens); });
+  families.begin(MetricType::Counter, "takt_generated_tokens_total", "Tokens sampled.");
+  per_class(families, counts, [](const ClassCounts& c) { return number(c.generated_tokens); });
+}
+
+void add_steps(Families& families, const Counts& counts, TimePoint now) {
+  families.begin(MetricType::Counter, "takt_steps_total", "Steps committed, by what they held.");
+  constexpr std::array kPhases{"prefill", "decode", "mixed"};
+  for (const ModelCounts& m : counts.models) {
+    for (std::size_t i = 0; i < kStepPhaseCount; ++i) {
+      families.value(number(m.steps[i]), {{"model", m.name}, {"phase", kPhases[i]}});
+    }
+  }
+  families.begin(MetricType::Counter, "takt_step_tokens_total", "Tokens computed, by phase.");
+  for (const ModelCounts& m : counts.models) {
+    families.value(number(m.prefill_tokens), {{"model", m.name}, {"phase", "prefill"}});
+    families.value(number(m.decode_tokens), {{"model", m.name}, {"phase", "decode"}});
+  }
+  const auto histogram = [&](const char* name, const char* help, Histogram ModelCounts::*member) {
+    families.begin(MetricType::Histogram, name, help);
+    for (const ModelCounts& m : counts.models) families.value(m.*member, {{"model", m.name}});
+  };
+  histogram("takt_step_duration_seconds", "Measured duration of a step.", &ModelCounts::step_duration);
+  histogram("takt_step_time_ratio", "Measured by predicted duration of a step.", &ModelCounts::measured_by_predicted);
+  families.begin(MetricType::Counter, "takt_beat_overruns_total",
+                 "Steps whose running rows alone were predicted to need more than the budget.");
+  per_model(families, counts, [](const ModelCounts& m) { return number(m.beat_overruns); });
+  families.begin(MetricType::Counter, "takt_steps_over_budget_total", "Steps that took longer than their budget.");
+  per_model(families, counts, [](const ModelCounts& m) { return number(m.steps_over_budget); });
+  families.begin(MetricType::Counter, "takt_failed_steps_total", "Steps that failed.");
+  for (const ModelCounts& m : counts.models) {
+    families.value(number(m.failed_steps_retryable), {{"model", m.name}, {"kind", "retryable"}});
+    families.value(number(m.failed_steps_fatal), {{"model", m.name}, {"kind", "fatal"}});
+  }
+  families.begin(MetricType::Counter, "takt_busy_seconds_total", "Time spent in steps.");
+  per_model(families, counts, [](const ModelCounts& m) { return to_seconds(m.busy); });
+  families.begin(MetricType::Gauge, "takt_busy_ratio", "Share of the last minute spent in steps.");
+  per_model(families, counts, [&](const ModelCounts& m) { return m.last_minute.share(now); });
+  families.begin(MetricType::Counter, "takt_idle_while_work_waits_seconds_total",
+                 "Time without a step while requests waited, by reason.");
+  for (const ModelCounts& m : counts.models) {
+    for (std::size_t i = 0; i < m.idle_while_waiting.size(); ++i) {
+      families.value(to_seconds(m.idle_while_waiting[i]),
+                     {{"model", m.name}, {"reason", to_string(static_cast<WaitReason>(i))}});
+    }
+  }
+}
+
+void add_memory(Families& families, const Counts& counts, std::span<const KvBlocks> memory) {
+  const auto blocks_of = [&](std::size_t model) { return model < memory.size() ? memory[model] : KvBlocks{}; };
+  families.begin(MetricType::Gauge, "takt_kv_blocks",
+                 "KV blocks by state: owned (by sequences), cached (reusable prefixes), free.");
+  for (std::size_t i = 0; i < counts.models.size(); ++i) {
+    const std::string& name = counts.models[i].name;
+    const KvBlocks blocks = blocks_of(i);
+    families.value(blocks.owned, {{"model", name}, {"state", "owned"}});
+    families.value(blocks.cached, {{"model", name}, {"state", "cached"}});
+    families.value(blocks.free, {{"model", name}, {"state", "free"}});
+  }
+  families.begin(MetricType::Gauge, "takt_kv_blocks_capacity", "KV blocks of the pool.");
+  for (std::size_t i = 0; i < counts.models.size(); ++i) {
+    families.value(blocks_of(i).total, {{"model", counts.models[i].name}});
+  }
+  families.begin(MetricType::Counter, "takt_preemptions_total",
+                 "Sequences that gave up KV blocks so that others could run.");
+  per_model(families, counts, [](const ModelCounts& m) { return number(m.preemptions); });
+  families.begin(MetricType::Counter, "takt_preempted_tokens_total",
+                 "Tokens whose KV was given up and must be computed again.");
+  per_model(families, counts, [](const ModelCounts& m) { return number(m.preempted_tokens); });
+}
+
+}  // namespace
+
+std::string exposition(const Counts& counts, std::span<const KvBlocks> memory, const BuildInfo& build, TimePoint now) {
+  Families families;
+  families.begin(MetricType::Gauge, "takt_build_info", "Always 1; the labels say what is running.");
+  families.value(1.0, {{"version", build.version}, {"numerics", build.numerics}, {"isa", build.isa}});
+  add_requests(families, counts);
+  add_queue(families, counts);
+  add_latencies(families, counts);
+  add_tokens(families, counts);
+  add_steps(families, counts, now);
+  add_memory(families, counts, memory);
+  std::ostringstream out;
+  prometheus::TextSerializer().Serialize(out, families.all());
+  return std::move(out).str();
+}
+
+}  // namespace takt::metrics

@@ -1,0 +1,33 @@
+// Counts as Prometheus text (exposition format 0.0.4).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/clock.h"
+#include "metrics/counts.h"
+
+namespace takt::metrics {
+
+struct BuildInfo {
+  std::string version;
+  std::string numerics;
+  std::string isa;
+};
+
+// A model's KV pool at the moment of the scrape. Asked for, not counted from steps: blocks also become free between
+// steps.
+struct KvBlocks {
+  std::uint32_t total = 0;
+  std::uint32_t owned = 0;   // by sequences
+  std::uint32_t cached = 0;  // by nobody, reusable prefixes
+  std::uint32_t free = 0;
+};
+
+inline constexpr const char* kExpositionContentType = "text/plain; version=0.0.4; charset=utf-8";
+
+// memory: index = ModelIndex; as many as counts.models.
+std::string exposition(const Counts& counts, std::span<const KvBlocks> memory, const BuildInfo& build, TimePoint now);
+
+}  // namespace takt::metrics

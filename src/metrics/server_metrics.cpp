@@ -1,0 +1,36 @@
+#include "metrics/server_metrics.h"
+
+#include <exception>
+#include <utility>
+
+#include "base/log.h"
+
+namespace takt::metrics {
+
+ServerMetrics::ServerMetrics(std::vector<std::string> model_names, BuildInfo build, const Clock& clock)
+    : build_(std::move(build)), clock_(clock), accountant_(std::move(model_names)) {}
+
+void ServerMetrics::publish(const std::vector<Event>& events) noexcept {
+  try {
+    std::lock_guard lock(mutex_);
+    for (const Event& event : events) accountant_.apply(event);
+  } catch (const std::exception& error) {
+    spdlog::error("metrics: events were lost: {}", error.what());
+  }
+}
+
+void ServerMetrics::count_refusal(const RequestLabels& labels, ErrorCode reason) {
+  std::lock_guard lock(mutex_);
+  accountant_.refuse(labels, reason);
+}
+
+Counts ServerMetrics::counts() const {
+  std::lock_guard lock(mutex_);
+  return accountant_.snapshot(clock_.now());
+}
+
+std::string ServerMetrics::text() const {
+  return exposition(counts(), build_, clock_.now());
+}
+
+}  // namespace takt::metrics

@@ -1,0 +1,84 @@
+#include "metrics/exposition.h"
+
+#include <gtest/gtest.h>
+
+#include "metrics/server_metrics.h"
+#include "unit/metrics/event_script.h"
+#include "unit/metrics/exposition_checker.h"
+
+namespace takt::metrics {
+namespace {
+
+using std::chrono::milliseconds;
+
+Samples samples_of(const ServerMetrics& metrics) {
+  const auto text = metrics.text();
+  const auto samples = parse_strictly(text);
+  EXPECT_TRUE(samples) << samples.error().message;
+  return samples ? *samples : Samples{};
+}
+
+// F15: the text parses strictly, whatever characters a model's name has, and holds what operators ask for.
+TEST(Exposition, ParsesStrictlyAndHoldsTheListOfF15) {
+  ManualClock clock;
+  ServerMetrics metrics({"a \"quoted\\name\"\nof two lines"}, {"1.2.3", "1", "avx2"}, clock);
+  auto committed = step(64, 2, milliseconds(10), milliseconds(12));
+  committed.blocks_total = 100;
+  committed.blocks_free = 60;
+  committed.blocks_cached = 30;
+  committed.blocks_owned = 10;
+  metrics.publish({accepted(0, 1), admitted(5, 1, 8), token(10, 1), event(12, committed)});
+  metrics.publish({accepted(12, 2, 40, labels("index", Tier::kBatch)), event(13, Preempted{RequestId(1), 0, 16})});
+  metrics.count_refusal(labels("chat"), ErrorCode::kUnavailable);
+  const auto samples = samples_of(metrics);
+
+  const std::string model = R"({model="a \"quoted\\name\"\nof two lines")";
+  EXPECT_EQ(samples.at("takt_build_info{version=\"1.2.3\",numerics=\"1\",isa=\"avx2\"}"), 1.0);
+  EXPECT_EQ(samples.at("takt_kv_blocks" + model + ",state=\"owned\"}"), 10.0);
+  EXPECT_EQ(samples.at("takt_kv_blocks" + model + ",state=\"cached\"}"), 30.0);
+  EXPECT_EQ(samples.at("takt_kv_blocks" + model + ",state=\"free\"}"), 60.0);
+  EXPECT_EQ(samples.at("takt_kv_blocks_capacity" + model + "}"), 100.0);
+  EXPECT_EQ(samples.at("takt_cached_prompt_tokens_total{service_class=\"chat\",tier=\"realtime\"}"), 8.0);
+  EXPECT_EQ(samples.at("takt_queue_requests{tier=\"batch\"}"), 1.0);
+  EXPECT_EQ(samples.at("takt_queue_tokens{tier=\"batch\"}"), 40.0);
+  EXPECT_EQ(samples.at("takt_queue_requests{tier=\"realtime\"}"), 0.0);
+  EXPECT_EQ(samples.at("takt_preemptions_total" + model + "}"), 1.0);
+  EXPECT_EQ(samples.at("takt_requests_refused_total{reason=\"unavailable\"}"), 1.0);
+  EXPECT_EQ(samples.at("takt_requests_cancelled_total{phase=\"queued\"}"), 0.0);
+  EXPECT_EQ(samples.at("takt_steps_total" + model + ",phase=\"mixed\"}"), 1.0);
+  EXPECT_EQ(samples.at("takt_step_tokens_total" + model + ",phase=\"prefill\"}"), 64.0);
+}
+
+TEST(Exposition, AnIdleServerAlsoParses) {
+  ManualClock clock;
+  const ServerMetrics metrics({"model"}, {"1", "1", "scalar"}, clock);
+  EXPECT_FALSE(samples_of(metrics).empty());
+}
+
+TEST(Exposition, TheGapGaugeGrowsWithTheClockAlone) {
+  ManualClock clock;
+  ServerMetrics metrics({"model"}, {"1", "1", "scalar"}, clock);
+  metrics.publish({accepted(0, 1), admitted(0, 1), token(0, 1)});
+  clock.advance(milliseconds(1500));
+  EXPECT_DOUBLE_EQ(samples_of(metrics).at("takt_worst_token_gap_seconds"), 1.5);
+}
+
+TEST(ExpositionChecker, RefusesWhatALenientParserForgives) {
+  const std::string head = "# HELP a_total Text.\n# TYPE a_total counter\n";
+  EXPECT_TRUE(parse_strictly(head + "a_total 1\n"));
+  EXPECT_FALSE(parse_strictly(head + "a_total 1"));
+  EXPECT_FALSE(parse_strictly(head + "a_total 1\na_total 2\n"));
+  EXPECT_FALSE(parse_strictly(head + "a_total -1\n"));
+  EXPECT_FALSE(parse_strictly(head + "b_total 1\n"));
+  EXPECT_FALSE(parse_strictly(head + "a_total one\n"));
+  EXPECT_FALSE(parse_strictly(head + head));
+  EXPECT_FALSE(parse_strictly("a_total 1\n"));
+  const std::string histogram = "# HELP h Text.\n# TYPE h histogram\nh_count 2\nh_sum 1\n";
+  EXPECT_TRUE(parse_strictly(histogram + "h_bucket{le=\"1\"} 1\nh_bucket{le=\"+Inf\"} 2\n"));
+  EXPECT_FALSE(parse_strictly(histogram + "h_bucket{le=\"1\"} 3\nh_bucket{le=\"+Inf\"} 2\n"));
+  EXPECT_FALSE(parse_strictly(histogram + "h_bucket{le=\"1\"} 1\nh_bucket{le=\"+Inf\"} 1\n"));
+  EXPECT_FALSE(parse_strictly(histogram + "h_bucket{le=\"1\"} 1\n"));
+}
+
+}  // namespace
+}  // namespace takt::metrics
