@@ -29,8 +29,8 @@ Counts ServerMetrics::counts() const {
   return accountant_.snapshot(clock_.now());
 }
 
-std::string ServerMetrics::text() const {
-  return exposition(counts(), build_, clock_.now());
+std::string ServerMetrics::text(std::span<const KvBlocks> memory) const {
+  return exposition(counts(), memory, build_, clock_.now());
 }
 
 }  // namespace takt::metrics

@@ -11,8 +11,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-Samples samples_of(const ServerMetrics& metrics) {
-  const auto text = metrics.text();
+Samples samples_of(const ServerMetrics& metrics, const KvBlocks& blocks = {}) {
+  const auto text = metrics.text({&blocks, 1});
   const auto samples = parse_strictly(text);
   EXPECT_TRUE(samples) << samples.error().message;
   return samples ? *samples : Samples{};
@@ -22,15 +22,11 @@ Samples samples_of(const ServerMetrics& metrics) {
 TEST(Exposition, ParsesStrictlyAndHoldsTheListOfF15) {
   ManualClock clock;
   ServerMetrics metrics({"a \"quoted\\name\"\nof two lines"}, {"1.2.3", "1", "avx2"}, clock);
-  auto committed = step(64, 2, milliseconds(10), milliseconds(12));
-  committed.blocks_total = 100;
-  committed.blocks_free = 60;
-  committed.blocks_cached = 30;
-  committed.blocks_owned = 10;
+  const auto committed = step(64, 2, milliseconds(10), milliseconds(12));
   metrics.publish({accepted(0, 1), admitted(5, 1, 8), token(10, 1), event(12, committed)});
   metrics.publish({accepted(12, 2, 40, labels("index", Tier::kBatch)), event(13, Preempted{RequestId(1), 0, 16})});
   metrics.count_refusal(labels("chat"), ErrorCode::kUnavailable);
-  const auto samples = samples_of(metrics);
+  const auto samples = samples_of(metrics, {.total = 100, .owned = 10, .cached = 30, .free = 60});
 
   const std::string model = R"({model="a \"quoted\\name\"\nof two lines")";
   EXPECT_EQ(samples.at("takt_build_info{version=\"1.2.3\",numerics=\"1\",isa=\"avx2\"}"), 1.0);
