@@ -12,14 +12,17 @@
 namespace takt {
 
 // Everything a template may read, as JSON text (key order is kept): an object with messages, tools, documents and options merged into it.
+// "now" (a local time, 2026-01-15T12:00:00) is the clock of strftime_now; without it the template finds no strftime_now. bos_token, eos_token and
+// the like at the top level are the server's own: take them from the model, never from a caller. All other strings count as the caller's.
 struct TemplateContext {
   std::string json;
-  bool continue_final_message = false;
+  bool continue_final_message = false;  // end the prompt inside the last message; add_generation_prompt is then false
+  bool alias_thinking = true;           // messages' reasoning_content can be read as "thinking" too, as Hugging Face's library does
 };
 
 struct RenderedPrompt {
   std::string text;
-  std::vector<TextRange> untrusted;  // where the caller's own words hold the spelling of a control token (see chat_template.cpp)
+  std::vector<TextRange> untrusted;  // where the caller's words spell (part of) a control token: none that overlaps a range may be recognised
 };
 
 // Compiled once per model. Thread-safe.
