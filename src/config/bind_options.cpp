@@ -1,0 +1,130 @@
+#include <limits>
+
+#include "config/server_config.h"
+
+namespace takt::config {
+namespace {
+
+constexpr Duration kMillisecond = std::chrono::milliseconds(1);
+constexpr Duration kSecond = std::chrono::seconds(1);
+constexpr std::int64_t kDay = 24 * 3600;  // seconds
+constexpr std::int64_t kTebibyte = std::int64_t{1} << 40;
+constexpr std::int64_t kManyTokens = std::int64_t{1} << 31;
+
+void bind(OptionTable& table, ProcessOptions& process) {
+  table.add_texts("server.models", process.models);
+  table.add_duration("server.drain_seconds", process.drain, kSecond, 0, kDay);
+  table.add_choice("server.log_level", process.log_level,
+                   {"trace", "debug", "info", "warning", "error", "critical", "off"});
+  table.add_text("server.step_log", process.step_log);
+}
+
+void bind(OptionTable& table, AuthOptions& auth) {
+  table.add_secrets("auth.api_keys", auth.api_keys);
+  table.add_text("auth.api_key_file", auth.api_key_file);
+  table.add_switch("auth.no_auth", auth.no_auth);
+}
+
+void bind(OptionTable& table, ComputeOptions& compute) {
+  table.add_integer("compute.threads", compute.threads, 0, 1024);
+  table.add_choice("compute.kv_type", compute.kv_type, {"f16", "f32"});
+  table.add_integer("compute.kv_bytes", compute.kv_bytes, 0, 64 * kTebibyte);
+  table.add_integer("compute.kv_blocks", compute.kv_blocks, 0, std::int64_t{1} << 30);
+  table.add_integer("compute.block_tokens", compute.block_tokens, 1, 512);
+}
+
+void bind(OptionTable& table, SchedulerOptions& sched) {
+  table.add_integer("sched.max_sequences", sched.max_sequences, 1, 65536);
+  table.add_integer("sched.max_step_tokens", sched.max_step_tokens, 1, 1 << 20);
+  table.add_duration("sched.step_target_ms", sched.step_target, kMillisecond, 1, 60'000);
+  table.add_duration("sched.max_step_ms", sched.max_step, kMillisecond, 1, 60'000);
+  table.add_real("sched.planning_margin", sched.planning_margin, 0.0, 0.5);
+  table.add_real("sched.newcomer_share", sched.newcomer_share, 0.1, 0.9);
+  table.add_integer("sched.max_decode_only_steps", sched.max_decode_only_steps, 1, 1000);
+  table.add_real("sched.watermark", sched.watermark, 0.0, 0.5);
+  table.add_integer("sched.protect_after", sched.protect_after, 1, 1000);
+  table.add_integer("sched.lookahead", sched.lookahead, 1, 65536);
+}
+
+void bind(OptionTable& table, const std::string& section, QueueLimits& limits) {
+  table.add_integer(section + ".max_waiting", limits.max_waiting, 0, 1 << 20);
+  table.add_integer(section + ".max_waiting_tokens", limits.max_waiting_tokens, 0, std::int64_t{1} << 40);
+  table.add_integer(section + ".max_per_tenant", limits.max_per_tenant, 0, 1 << 20);
+  table.add_integer(section + ".max_per_user", limits.max_per_user, 0, 1 << 20);
+}
+
+void bind(OptionTable& table, EngineOptions& engine) {
+  bind(table, engine.sched);
+  table.add_switch("kv.prefix_cache", engine.kv.prefix_cache);
+  bind(table, "queue_realtime", engine.realtime);
+  bind(table, "queue_batch", engine.batch);
+  table.add_duration("engine.stall_after_ms", engine.stall_after, kMillisecond, 100, 3'600'000);
+  table.add_integer("engine.step_retries", engine.step_retries, 0, 100);
+  table.add_duration("engine.warm_up_ms", engine.warm_up, kMillisecond, 0, 600'000);
+}
+
+void bind(OptionTable& table, http::ServerOptions& http) {
+  table.add_text("http.host", http.host);
+  table.add_integer("http.port", http.port, 0, 65535);
+  table.add_integer("http.threads", http.threads, 1, 64);
+  table.add_integer("http.backlog", http.backlog, 1, 65535);
+  table.add_integer("http.target_bytes", http.request.target_bytes, 256, 1 << 20);
+  table.add_integer("http.head_bytes", http.request.head_bytes, 1024, 1 << 20);
+  table.add_integer("http.header_count", http.request.header_count, 8, 10'000);
+  table.add_integer("http.body_bytes", http.request.body_bytes, 1024, std::int64_t{1} << 32);
+  table.add_duration("http.header_timeout_ms", http.timeouts.header, kMillisecond, 100, 3'600'000);
+  table.add_duration("http.body_progress_timeout_ms", http.timeouts.body_progress, kMillisecond, 100, 3'600'000);
+  table.add_integer("http.body_progress_bytes", http.timeouts.body_progress_bytes, 1, 1 << 30);
+  table.add_duration("http.idle_timeout_ms", http.timeouts.idle, kMillisecond, 100, 24 * 3'600'000);
+  table.add_duration("http.write_progress_timeout_ms", http.timeouts.write_progress, kMillisecond, 100, 3'600'000);
+  table.add_duration("http.linger_ms", http.timeouts.linger, kMillisecond, 0, 60'000);
+  table.add_duration("http.half_close_probe_ms", http.timeouts.half_close_probe, kMillisecond, 100, 3'600'000);
+  table.add_integer("http.connections", http.connections, 1, 1 << 20);
+  table.add_integer("http.connections_per_peer", http.connections_per_peer, 1, 1 << 20);
+  table.add_integer("http.stream_queue_bytes", http.stream_queue_bytes, 4096, 1 << 30);
+  table.add_integer("http.read_ahead_bytes", http.read_ahead_bytes, 1024, 1 << 30);
+  table.add_integer("http.socket_send_buffer_bytes", http.socket_send_buffer_bytes, 0, 1 << 30);
+  table.add_texts("http.cors_allowed_origins", http.cors_allowed_origins);
+}
+
+void bind(OptionTable& table, serve::ServeOptions& serve) {
+  table.add_integer("text.threads", serve.text_threads, 1, 256);
+  table.add_integer("text.max_queued_bodies", serve.max_queued_bodies, 1, 1 << 20);
+  table.add_integer("text.max_queued_body_bytes", serve.max_queued_body_bytes, 1024, kTebibyte);
+  table.add_duration("stream.keep_alive_ms", serve.keep_alive, kMillisecond, 100, 10'000);
+  table.add_integer("stream.reader_behind_bytes", serve.reader_behind_bytes, 1024, 1 << 30);
+  table.add_duration("stream.reader_patience_ms", serve.reader_patience, kMillisecond, 100, 3'600'000);
+  table.add_integer("stream.drain_retry_after_seconds", serve.drain_retry_after_seconds, 1, 3600);
+}
+
+void bind(OptionTable& table, api::ApiOptions& api) {
+  table.add_switch("api.strict", api.strict);
+  table.add_integer("api.max_json_depth", api.max_json_depth, 4, 256);
+  table.add_integer("api.max_messages", api.max_messages, 1, 1 << 20);
+  table.add_integer("api.max_content_parts", api.max_content_parts, 1, 1 << 20);
+  table.add_integer("api.max_prompts", api.max_prompts, 1, 65536);
+  table.add_integer("api.max_choices", api.max_choices, 1, 65536);
+  table.add_integer("api.max_stops", api.max_stops, 0, 65536);
+  table.add_integer("api.max_stop_bytes", api.max_stop_bytes, 1, 1 << 20);
+  table.add_integer("api.max_stop_tokens", api.max_stop_tokens, 0, 65536);
+  table.add_integer("api.max_logit_biases", api.max_logit_biases, 0, 1 << 20);
+  table.add_integer("api.max_top_logprobs", api.max_top_logprobs, 0, 1000);
+  table.add_integer("api.max_prompt_tokens", api.max_prompt_tokens, 1, kManyTokens);
+  table.add_integer("api.max_name_bytes", api.max_name_bytes, 16, 1 << 20);
+}
+
+}  // namespace
+
+OptionTable bind_options(ServerConfig& config) {
+  OptionTable table;
+  bind(table, config.process);
+  bind(table, config.auth);
+  bind(table, config.compute);
+  bind(table, config.engine);
+  bind(table, config.http);
+  bind(table, config.serve);
+  bind(table, config.serve.api);
+  return table;
+}
+
+}  // namespace takt::config

@@ -1,0 +1,196 @@
+#include "config/option_table.h"
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+namespace takt::config {
+namespace {
+
+// Levenshtein distance of two short keys.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replace = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replace});
+    }
+  }
+  return row.back();
+}
+
+template <typename Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<Value> parse_text(OptionKind kind, std::string_view text) {
+  switch (kind) {
+    case OptionKind::kSwitch:
+      if (text == "true") return Value(true);
+      if (text == "false") return Value(false);
+      return std::nullopt;
+    case OptionKind::kInteger:
+      if (const auto number = parse_number<std::int64_t>(text)) return Value(*number);
+      return std::nullopt;
+    case OptionKind::kReal:
+      if (const auto number = parse_number<double>(text)) return Value(*number);
+      return std::nullopt;
+    case OptionKind::kText:
+      return Value(std::string(text));
+    case OptionKind::kTexts:
+      return Value(std::vector<std::string>{std::string(text)});
+  }
+  return std::nullopt;
+}
+
+std::string number_text(double value) {
+  char text[32];
+  const auto [end, error] = std::to_chars(std::begin(text), std::end(text), value);
+  std::string result(std::begin(text), end);
+  if (result.find_first_of(".en") == std::string::npos) result += ".0";
+  return result;
+}
+
+// JSON's escapes are TOML's.
+std::string quoted(const std::string& text) {
+  return boost::json::serialize(boost::json::string(text));
+}
+
+}  // namespace
+
+std::string to_toml(const Value& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
+  if (const auto* number = std::get_if<double>(&value)) return number_text(*number);
+  if (const auto* text = std::get_if<std::string>(&value)) return quoted(*text);
+  std::string list;
+  for (const auto& text : std::get<std::vector<std::string>>(value)) list += (list.empty() ? "" : ", ") + quoted(text);
+  return "[" + list + "]";
+}
+
+void OptionTable::add_switch(std::string key, bool& field) {
+  options_.push_back({std::move(key), OptionKind::kSwitch, "true or false", false,
+                      [&field](const Value& value) {
+                        const auto* flag = std::get_if<bool>(&value);
+                        if (flag != nullptr) field = *flag;
+                        return flag != nullptr;
+                      },
+                      [&field] { return Value(field); }});
+}
+
+void OptionTable::add_number(std::string key, std::int64_t min, std::int64_t max, std::function<void(std::int64_t)> set,
+                             std::function<std::int64_t()> get) {
+  options_.push_back({std::move(key), OptionKind::kInteger,
+                      "a whole number from " + std::to_string(min) + " to " + std::to_string(max), false,
+                      [min, max, set = std::move(set)](const Value& value) {
+                        const auto* number = std::get_if<std::int64_t>(&value);
+                        if (number == nullptr || *number < min || *number > max) return false;
+                        set(*number);
+                        return true;
+                      },
+                      [get = std::move(get)] { return Value(get()); }});
+}
+
+void OptionTable::add_real(std::string key, double& field, double min, double max) {
+  options_.push_back({std::move(key), OptionKind::kReal,
+                      "a number from " + number_text(min) + " to " + number_text(max), false,
+                      [&field, min, max](const Value& value) {
+                        double number = std::nan("");
+                        if (const auto* real = std::get_if<double>(&value)) number = *real;
+                        if (const auto* whole = std::get_if<std::int64_t>(&value)) number = static_cast<double>(*whole);
+                        if (!(number >= min && number <= max)) return false;
+                        field = number;
+                        return true;
+                      },
+                      [&field] { return Value(field); }});
+}
+
+void OptionTable::add_text(std::string key, std::string& field) {
+  options_.push_back({std::move(key), OptionKind::kText, "a text", false,
+                      [&field](const Value& value) {
+                        const auto* text = std::get_if<std::string>(&value);
+                        if (text != nullptr) field = *text;
+                        return text != nullptr;
+                      },
+                      [&field] { return Value(field); }});
+}
+
+void OptionTable::add_choice(std::string key, std::string& field, std::vector<std::string> choices) {
+  std::string allowed = "one of";
+  for (const auto& choice : choices) allowed += " " + quoted(choice);
+  add_text(std::move(key), field);
+  Option& option = options_.back();
+  option.allowed = std::move(allowed);
+  option.set = [choices = std::move(choices), set = std::move(option.set)](const Value& value) {
+    const auto* text = std::get_if<std::string>(&value);
+    return text != nullptr && std::find(choices.begin(), choices.end(), *text) != choices.end() && set(value);
+  };
+}
+
+void OptionTable::add_texts(std::string key, std::vector<std::string>& field) {
+  options_.push_back({std::move(key), OptionKind::kTexts, "a list of texts", false,
+                      [&field](const Value& value) {
+                        const auto* texts = std::get_if<std::vector<std::string>>(&value);
+                        if (texts != nullptr) field = *texts;
+                        return texts != nullptr;
+                      },
+                      [&field] { return Value(field); }});
+}
+
+void OptionTable::add_secrets(std::string key, std::vector<std::string>& field) {
+  add_texts(std::move(key), field);
+  options_.back().secret = true;
+}
+
+const Option* OptionTable::find(std::string_view key) const {
+  const auto found =
+      std::find_if(options_.begin(), options_.end(), [&](const Option& option) { return option.key == key; });
+  return found == options_.end() ? nullptr : &*found;
+}
+
+Error OptionTable::unknown(std::string_view key) const {
+  constexpr std::size_t kFarthestHint = 5;
+  std::size_t nearest = kFarthestHint + 1;
+  std::string message = "unknown option";
+  for (const Option& option : options_) {
+    const std::size_t far = distance(key, option.key);
+    if (far >= nearest) continue;
+    nearest = far;
+    message = "unknown option; the closest is " + option.key;
+  }
+  return Error::invalid(std::string(key), std::move(message));
+}
+
+Status OptionTable::set(std::string_view key, const Value& value, std::string origin) {
+  const Option* found = find(key);
+  if (found == nullptr) return unknown(key);
+  Option& option = options_[static_cast<std::size_t>(found - options_.data())];
+  if (!option.set(value)) {
+    const std::string given = option.secret ? "" : ", not " + to_toml(value);
+    return Error::invalid(option.key, "must be " + option.allowed + given);
+  }
+  option.origin = std::move(origin);
+  return {};
+}
+
+Status OptionTable::set_text(std::string_view key, std::string_view text, std::string origin) {
+  const Option* option = find(key);
+  if (option == nullptr) return unknown(key);
+  const auto value = parse_text(option->kind, text);
+  if (!value) return Error::invalid(option->key, "must be " + option->allowed + ", not " + quoted(std::string(text)));
+  return set(key, *value, std::move(origin));
+}
+
+}  // namespace takt::config

@@ -1,0 +1,80 @@
+// Every option of a program: its key, type and range, where its value came from, and the field it sets.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace takt::config {
+
+using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>>;
+
+enum class OptionKind : std::uint8_t { kSwitch, kInteger, kReal, kText, kTexts };
+
+struct Option {
+  std::string key;  // section.name
+  OptionKind kind = OptionKind::kText;
+  std::string allowed;                    // for people, e.g. "a whole number from 1 to 65535"
+  bool secret = false;                    // never printed
+  std::function<bool(const Value&)> set;  // false: out of range or of the wrong type
+  std::function<Value()> get;
+  std::string origin = "default";  // default | flag | FILE:LINE
+};
+
+class OptionTable {
+ public:
+  // The bound fields outlive the table.
+  void add_switch(std::string key, bool& field);
+  template <typename Integer>
+  void add_integer(std::string key, Integer& field, std::int64_t min, std::int64_t max);
+  void add_real(std::string key, double& field, double min, double max);
+  // A duration that is written in `unit`s.
+  template <typename Time>
+  void add_duration(std::string key, Time& field, Duration unit, std::int64_t min, std::int64_t max);
+  void add_text(std::string key, std::string& field);
+  void add_choice(std::string key, std::string& field, std::vector<std::string> choices);
+  void add_texts(std::string key, std::vector<std::string>& field);
+  void add_secrets(std::string key, std::vector<std::string>& field);
+
+  // Errors: kInvalidArgument, field = key: unknown (with the closest key there is), wrong type, out of range (with what
+  // is allowed).
+  Status set(std::string_view key, const Value& value, std::string origin);
+  // As set, from a text as on a command line.
+  Status set_text(std::string_view key, std::string_view text, std::string origin);
+
+  const std::vector<Option>& options() const { return options_; }
+  const Option* find(std::string_view key) const;
+
+ private:
+  void add_number(std::string key, std::int64_t min, std::int64_t max, std::function<void(std::int64_t)> set,
+                  std::function<std::int64_t()> get);
+  Error unknown(std::string_view key) const;
+
+  std::vector<Option> options_;
+};
+
+// A value as TOML writes it.
+std::string to_toml(const Value& value);
+
+template <typename Integer>
+void OptionTable::add_integer(std::string key, Integer& field, std::int64_t min, std::int64_t max) {
+  add_number(
+      std::move(key), min, max, [&field](std::int64_t value) { field = static_cast<Integer>(value); },
+      [&field] { return static_cast<std::int64_t>(field); });
+}
+
+template <typename Time>
+void OptionTable::add_duration(std::string key, Time& field, Duration unit, std::int64_t min, std::int64_t max) {
+  add_number(
+      std::move(key), min, max,
+      [&field, unit](std::int64_t value) { field = std::chrono::duration_cast<Time>(unit * value); },
+      [&field, unit] { return static_cast<std::int64_t>(Duration(field) / unit); });
+}
+
+}  // namespace takt::config

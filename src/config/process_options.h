@@ -1,0 +1,36 @@
+// Settings of the process around the components.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace takt::config {
+
+struct ProcessOptions {
+  std::vector<std::string> models;  // paths, names known to the store, or fake:SCRIPT; empty: the default model
+  Duration drain = std::chrono::seconds(30);
+  std::string log_level = "info";
+  std::string step_log;  // path; empty: off
+};
+
+// Who may use the server. Keys are never printed.
+struct AuthOptions {
+  std::vector<std::string> api_keys;
+  std::string api_key_file;  // one key a line; empty lines and lines that begin with # are skipped
+  bool no_auth = false;      // serve beyond this machine without a key
+};
+
+// What compute may use of this machine.
+struct ComputeOptions {
+  int threads = 0;              // 0: physical cores that affinity and cgroup quota allow
+  std::string kv_type = "f16";  // f16 | f32
+  std::uint64_t kv_bytes = 0;   // 0: from the memory that is available
+  std::uint32_t kv_blocks = 0;  // 0: from kv_bytes
+  std::uint32_t block_tokens = 16;
+};
+
+}  // namespace takt::config

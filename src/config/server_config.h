@@ -1,0 +1,37 @@
+// Everything `takt serve` can be told, gathered from every component's own options.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "config/option_table.h"
+#include "config/process_options.h"
+#include "engine/options.h"
+#include "http/options.h"
+#include "serve/options.h"
+
+namespace takt::config {
+
+struct ServerConfig {
+  ProcessOptions process;
+  AuthOptions auth;
+  ComputeOptions compute;
+  http::ServerOptions http;
+  serve::ServeOptions serve;  // with the API's limits
+  EngineOptions engine;       // with the scheduler's and KV's; the same for every model
+};
+
+// Every option by its key. `config` outlives the table.
+OptionTable bind_options(ServerConfig& config);
+
+// Limits that contradict each other, each with its reason (A19), and doors left open (F18). Errors: kInvalidArgument,
+// field = the key to change.
+Status check(const ServerConfig& config);
+
+// Whether only this machine can reach the address.
+bool is_loopback(const std::string& host);
+
+// The effective values as a TOML file, each with where it came from. Secrets are counted, not shown.
+std::string print_config(const OptionTable& options);
+
+}  // namespace takt::config

@@ -1,0 +1,187 @@
+#include "config/server_config.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <functional>
+#include <map>
+#include <regex>
+#include <sstream>
+
+#include "config/toml_file.h"
+
+namespace takt::config {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::string error_of(const std::string& toml) {
+  ServerConfig config;
+  auto options = bind_options(config);
+  const auto status = apply_toml(toml, "takt.toml", options);
+  return status ? "" : status.error().message;
+}
+
+TEST(ServerConfig, AFileSetsEveryComponentsOwnOptions) {
+  ServerConfig config;
+  auto options = bind_options(config);
+  const auto status = apply_toml(R"(
+[server]
+models = ["a.gguf", "fake:length=3"]
+[http]
+port = 9000
+[sched]
+step_target_ms = 30
+planning_margin = 0
+[text]
+threads = 3
+[kv]
+prefix_cache = false
+)",
+                                 "takt.toml", options);
+  ASSERT_TRUE(status) << status.error().message;
+  EXPECT_EQ(config.process.models, (std::vector<std::string>{"a.gguf", "fake:length=3"}));
+  EXPECT_EQ(config.http.port, 9000);
+  EXPECT_EQ(config.engine.sched.step_target, milliseconds(30));
+  EXPECT_EQ(config.engine.sched.planning_margin, 0.0);
+  EXPECT_EQ(config.serve.text_threads, 3);
+  EXPECT_FALSE(config.engine.kv.prefix_cache);
+  EXPECT_EQ(options.find("http.port")->origin, "takt.toml:5");
+}
+
+TEST(ServerConfig, UnknownKeysAndWrongTypesNameTheKeyAndTheLine) {
+  EXPECT_EQ(error_of("[sched]\n\nstep_taget_ms = 3\n"),
+            "takt.toml:3: sched.step_taget_ms: unknown option; the closest is sched.step_target_ms");
+  EXPECT_EQ(error_of("[sched]\nstep_target_ms = \"fast\"\n"),
+            "takt.toml:2: sched.step_target_ms: must be a whole number from 1 to 60000, not \"fast\"");
+  EXPECT_EQ(error_of("[http]\nport = 70000\n"),
+            "takt.toml:2: http.port: must be a whole number from 0 to 65535, not 70000");
+  EXPECT_EQ(error_of("[server]\nmodels = [1]\n"), "takt.toml:2: server.models: must be a list of texts");
+  EXPECT_EQ(error_of("port = 1\n"), "takt.toml:1: port: stands outside a section such as [sched]");
+  EXPECT_EQ(error_of("[sched.deep]\nx = 1\n").substr(0, 24), "takt.toml:1: sched.deep:");
+}
+
+TEST(ServerConfig, ABrokenFileIsAnErrorWithItsLine) {
+  EXPECT_EQ(error_of("[http]\nport = = 3\n").substr(0, 12), "takt.toml:2:");
+  EXPECT_FALSE(error_of("[http]\nport = 1\nport = 2\n").empty());
+  EXPECT_FALSE(error_of(std::string(10000, '[')).empty());
+  EXPECT_FALSE(error_of("\xff\xfe").empty());
+}
+
+TEST(ServerConfig, AFileThatCannotBeReadIsAnErrorThatNamesIt) {
+  ServerConfig config;
+  auto options = bind_options(config);
+  const auto missing = apply_toml_file("/nonexistent/takt.toml", options);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, ErrorCode::kIo);
+  EXPECT_EQ(missing.error().message, "/nonexistent/takt.toml: No such file or directory");
+  EXPECT_FALSE(apply_toml_file("/", options));
+}
+
+TEST(ServerConfig, ThePrintedConfigurationIsAFileThatGivesTheSameConfiguration) {
+  ServerConfig config;
+  auto options = bind_options(config);
+  ASSERT_TRUE(options.set_text("sched.step_target_ms", "33", "flag"));
+  ASSERT_TRUE(options.set_text("sched.newcomer_share", "0.3", "flag"));
+  ASSERT_TRUE(options.set("server.models", Value(std::vector<std::string>{"a \"b\"\\c"}), "flag"));
+  const std::string printed = print_config(options);
+  EXPECT_NE(printed.find("step_target_ms = 33  # flag\n"), std::string::npos);
+  EXPECT_NE(printed.find("port = 8080  # default\n"), std::string::npos);
+
+  ServerConfig again;
+  auto options_again = bind_options(again);
+  const auto status = apply_toml(printed, "printed", options_again);
+  ASSERT_TRUE(status) << status.error().message;
+  for (const Option& option : options.options()) {
+    if (option.secret) continue;
+    EXPECT_EQ(option.get(), options_again.find(option.key)->get()) << option.key;
+  }
+}
+
+TEST(ServerConfig, KeysAreNotPrinted) {
+  ServerConfig config;
+  auto options = bind_options(config);
+  ASSERT_TRUE(options.set_text("auth.api_keys", "sk-canary", "flag"));
+  const std::string printed = print_config(options);
+  EXPECT_EQ(printed.find("canary"), std::string::npos);
+  EXPECT_NE(printed.find("# api_keys: 1 set, not shown; flag\n"), std::string::npos);
+}
+
+TEST(ServerConfig, TheDefaultsContradictNothing) {
+  const auto status = check(ServerConfig{});
+  EXPECT_TRUE(status) << status.error().field << ": " << status.error().message;
+}
+
+// A19: start-up refuses limits that contradict each other, and says which.
+TEST(ServerConfig, RefusesContradictoryLimitsWithTheReason) {
+  const std::map<std::string, std::function<void(ServerConfig&)>> contradictions{
+      {"sched.max_step_tokens",
+       [](ServerConfig& c) { c.engine.sched.max_step_tokens = c.engine.sched.max_sequences - 1; }},
+      {"sched.max_step_ms",
+       [](ServerConfig& c) { c.engine.sched.max_step = c.engine.sched.step_target - milliseconds(1); }},
+      {"http.head_bytes", [](ServerConfig& c) { c.http.request.head_bytes = c.http.request.target_bytes - 1; }},
+      {"http.connections_per_peer", [](ServerConfig& c) { c.http.connections_per_peer = c.http.connections + 1; }},
+      {"text.max_queued_body_bytes",
+       [](ServerConfig& c) { c.serve.max_queued_body_bytes = c.http.request.body_bytes - 1; }},
+      {"stream.reader_behind_bytes",
+       [](ServerConfig& c) { c.serve.reader_behind_bytes = c.http.stream_queue_bytes + 1; }},
+      {"api.max_choices", [](ServerConfig& c) { c.serve.api.max_choices = c.serve.api.max_prompts - 1; }},
+      {"compute.kv_blocks", [](ServerConfig& c) { c.compute.kv_bytes = c.compute.kv_blocks = 100; }},
+  };
+  for (const auto& [key, contradict] : contradictions) {
+    ServerConfig config;
+    contradict(config);
+    const auto status = check(config);
+    ASSERT_FALSE(status) << key;
+    EXPECT_EQ(status.error().field, key);
+    EXPECT_FALSE(status.error().message.empty());
+  }
+}
+
+// F18: beyond loopback there is a key, or somebody said that there is none.
+TEST(ServerConfig, RefusesToListenBeyondLoopbackWithoutAKeyUnlessToldSo) {
+  for (const char* host : {"0.0.0.0", "::", "192.168.1.5", "example.org", "127.0.0.1.example.org", ""}) {
+    ServerConfig config;
+    config.http.host = host;
+    EXPECT_FALSE(check(config)) << host;
+    config.auth.no_auth = true;
+    EXPECT_TRUE(check(config)) << host;
+    config.auth = {};
+    config.auth.api_keys = {"sk-1"};
+    EXPECT_TRUE(check(config)) << host;
+    config.auth.api_keys = {""};
+    EXPECT_FALSE(check(config)) << "an empty key is none";
+  }
+  for (const char* host : {"127.0.0.1", "127.1.2.3", "::1", "localhost"}) {
+    ServerConfig config;
+    config.http.host = host;
+    EXPECT_TRUE(check(config)) << host;
+  }
+}
+
+// A8: the reference has every option, in a row with its default.
+TEST(ServerConfig, EveryOptionIsInTheReferenceWithItsDefault) {
+  std::ifstream file(std::string(TAKT_SOURCE_DIR) + "/docs/configuration.md");
+  ASSERT_TRUE(file) << "docs/configuration.md";
+  std::map<std::string, std::string> defaults;
+  static const std::regex row(R"(\| `([a-z_]+\.[a-z_]+)` \| [^|]* \| `([^`]*)` \| [^|]+ \| [^|]+ \|)");
+  for (std::string line; std::getline(file, line);) {
+    std::smatch match;
+    if (std::regex_match(line, match, row)) defaults[match[1]] = match[2];
+  }
+  ServerConfig config;
+  const auto options = bind_options(config);
+  for (const Option& option : options.options()) {
+    const auto found = defaults.find(option.key);
+    if (found == defaults.end()) {
+      ADD_FAILURE() << option.key << " is not described";
+      continue;
+    }
+    EXPECT_EQ(found->second, to_toml(option.get())) << option.key;
+    defaults.erase(found);
+  }
+  for (const auto& [key, value] : defaults) ADD_FAILURE() << key << " is described and does not exist";
+}
+
+}  // namespace
+}  // namespace takt::config
