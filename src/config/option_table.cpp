@@ -1,7 +1,8 @@
 #include "config/option_table.h"
 
+#include <toml++/toml.h>
+
 #include <algorithm>
-#include <boost/json.hpp>
 #include <charconv>
 #include <cmath>
 #include <numeric>
@@ -63,9 +64,10 @@ std::string number_text(double value) {
   return result;
 }
 
-// JSON's escapes are TOML's.
 std::string quoted(const std::string& text) {
-  return boost::json::serialize(boost::json::string(text));
+  std::ostringstream out;
+  out << toml::toml_formatter(toml::value<std::string>(text), toml::format_flags::none);
+  return std::move(out).str();
 }
 
 }  // namespace

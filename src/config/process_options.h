@@ -20,7 +20,7 @@ struct ProcessOptions {
 // Who may use the server. Keys are never printed.
 struct AuthOptions {
   std::vector<std::string> api_keys;
-  std::string api_key_file;  // one key a line; empty lines and lines that begin with # are skipped
+  std::string api_key_file;  // as route's read_key_file takes it
   bool no_auth = false;      // serve beyond this machine without a key
 };
 
