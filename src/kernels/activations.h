@@ -1,0 +1,41 @@
+// The input rows of a layer's products, quantised once and used by all of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/result.h"
+#include "kernels/aligned_buffer.h"
+#include "kernels/compute.h"
+#include "kernels/matrix_view.h"
+#include "kernels/packed_matrix.h"
+#include "kernels/stripe_layout.h"
+
+namespace takt {
+
+class Activations {
+ public:
+  // Room for `rows` rows of `cols` values in every format, so that assign() does not allocate. kResourceExhausted
+  // without memory.
+  Status reserve(std::size_t rows, std::size_t cols);
+
+  // Takes the rows (they are referred to until the next assign) and quantises them to `formats`; for kBlock32 cols is a
+  // multiple of 32, for kBlock256 of 256. Grows when reserve() gave too little.
+  Status assign(const Compute& compute, ConstMatrixView rows, ActivationFormats formats);
+
+  const ConstMatrixView& values() const { return values_; }
+  ActivationFormats formats() const { return formats_; }
+
+  // Rows from `first`, as products with `path` read them.
+  QuantisedRows quantised(PackedMatrix::Path path, std::size_t first) const;
+
+ private:
+  void quantise_row(const Compute& compute, std::size_t row);
+
+  ConstMatrixView values_;
+  ActivationFormats formats_ = ActivationFormats::kNone;
+  AlignedBuffer values32_, scales32_, offsets32_, scaled_sums32_;
+  AlignedBuffer values256_, scales256_, sums256_;
+};
+
+}  // namespace takt

@@ -1,0 +1,208 @@
+// Attention over one KV segment, over any lanes type. Orders are docs/numerics.md's: lanes are positions for the
+// scores, dimensions for the values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/attention_segment.h"
+#include "kernels/math_kernels.h"
+
+namespace takt {
+
+template <typename L>
+struct AttentionKernels {
+  using F = typename L::F;
+  using I = typename L::I;
+  using Math = MathKernels<L>;
+
+  static void attend(const AttendSegment& s) {
+    std::size_t first = kAttentionSegment;
+    std::size_t last = 0;
+    for (std::size_t q = 0; q < s.queries; ++q) {
+      const AttendedRange& range = s.ranges[q];
+      if (range.begin >= range.end) continue;
+      if (range.begin < first) first = range.begin;
+      if (range.end > last) last = range.end;
+    }
+    for (std::size_t t = first / kAttentionTile; t * kAttentionTile < last; ++t) score_tile(s, t);
+    for (std::size_t q = 0; q < s.queries; ++q) weigh(s, q);
+    for (std::size_t t = first / kAttentionTile; t * kAttentionTile < last; ++t) add_values(s, t);
+  }
+
+  // Segments in order, each scaled by exp(its maximum - the overall maximum); then one division.
+  static void merge(const MergeSegments& m) {
+    float most = -__builtin_inff();
+    for (std::size_t i = 0; i < m.segments; ++i) {
+      const float maximum = m.partials[i * m.partial_stride];
+      most = most > maximum ? most : maximum;
+    }
+    F sum = L::broadcast(0.0F);
+    for (std::size_t i = 0; i < m.segments; ++i) {
+      const float* partial = m.partials + i * m.partial_stride;
+      sum = L::fma(segment_weight(partial, most), L::broadcast(partial[1]), sum);
+    }
+    for (std::size_t d = 0; d < m.value_dim; d += kLanes) {
+      F value = L::broadcast(0.0F);
+      for (std::size_t i = 0; i < m.segments; ++i) {
+        const float* partial = m.partials + i * m.partial_stride;
+        value = L::fma(segment_weight(partial, most), L::load(partial + 2 + d), value);
+      }
+      float part[kLanes];
+      L::store(part, L::div(value, sum));
+      for (std::size_t i = 0; i < kLanes && d + i < m.value_dim; ++i) m.out[d + i] = part[i];
+    }
+  }
+
+  static void store(const StoreKeyValue& kv) {
+    if (kv.half) {
+      auto* keys = reinterpret_cast<std::uint16_t*>(kv.key_tile) + kv.lane;
+      auto* values = reinterpret_cast<std::uint16_t*>(kv.value_tile) + kv.lane * kv.value_stride;
+      for_parts(kv.key, kv.key_dim, [&](std::size_t at, std::size_t count, F part) {
+        std::uint16_t halves[kLanes];
+        L::store_half(halves, part);
+        for (std::size_t i = 0; i < count; ++i) keys[(at + i) * kAttentionTile] = halves[i];
+      });
+      for_parts(kv.value, kv.value_dim, [&](std::size_t at, std::size_t, F part) { L::store_half(values + at, part); });
+    } else {
+      auto* keys = reinterpret_cast<float*>(kv.key_tile) + kv.lane;
+      auto* values = reinterpret_cast<float*>(kv.value_tile) + kv.lane * kv.value_stride;
+      for (std::size_t d = 0; d < kv.key_dim; ++d) keys[d * kAttentionTile] = kv.key[d];
+      for_parts(kv.value, kv.value_dim, [&](std::size_t at, std::size_t, F part) { L::store(values + at, part); });
+    }
+  }
+
+ private:
+  template <typename Body>
+  static void for_parts(const float* x, std::size_t n, Body body) {
+    for (std::size_t at = 0; at < n; at += kLanes) {
+      const std::size_t count = n - at < kLanes ? n - at : kLanes;
+      float part[kLanes];
+      for (std::size_t i = 0; i < kLanes; ++i) part[i] = i < count ? x[at + i] : 0.0F;
+      body(at, count, L::load(part));
+    }
+  }
+
+  static F segment_weight(const float* partial, float most) {
+    return Math::exp(L::sub(L::broadcast(partial[0]), L::broadcast(most)));
+  }
+
+  // The tile in F32: the tile's own memory, or the scratch.
+  static const float* widened(const AttendSegment& s, const std::byte* tile, std::size_t n) {
+    if (!s.half) return reinterpret_cast<const float*>(tile);
+    const auto* halves = reinterpret_cast<const std::uint16_t*>(tile);
+    for (std::size_t i = 0; i < n; i += kLanes) L::store(s.tile + i, L::load_half(halves + i));
+    return s.tile;
+  }
+
+  static bool touches(const AttendedRange& range, std::size_t t) {
+    return range.begin < range.end && range.begin < (t + 1) * kAttentionTile && range.end > t * kAttentionTile;
+  }
+
+  // Scores of positions outside a query's range may be anything: weigh() drops them.
+  static void score_tile(const AttendSegment& s, std::size_t t) {
+    const float* keys = widened(s, s.key_tiles[t], s.key_dim * kAttentionTile);
+    std::size_t q = 0;
+    while (q < s.queries) {
+      if (!touches(s.ranges[q], t)) {
+        ++q;
+      } else if (q + 4 <= s.queries) {
+        score_queries<4>(s, keys, q, t);
+        q += 4;
+      } else if (q + 3 == s.queries) {
+        score_queries<3>(s, keys, q, t);
+        q += 3;
+      } else if (q + 2 == s.queries) {
+        score_queries<2>(s, keys, q, t);
+        q += 2;
+      } else {
+        score_queries<1>(s, keys, q, t);
+        ++q;
+      }
+    }
+  }
+
+  template <int Q>
+  static void score_queries(const AttendSegment& s, const float* keys, std::size_t first, std::size_t t) {
+    const float* queries = s.scaled_queries + first * s.key_dim;
+    F score[Q];
+    for (int q = 0; q < Q; ++q) score[q] = L::broadcast(0.0F);
+    for (std::size_t d = 0; d < s.key_dim; ++d) {
+      const F key = L::load(keys + d * kAttentionTile);
+      for (int q = 0; q < Q; ++q)
+        score[q] = L::fma(key, L::broadcast(queries[static_cast<std::size_t>(q) * s.key_dim + d]), score[q]);
+    }
+    float* out = s.scores + first * kAttentionSegment + t * kAttentionTile;
+    for (int q = 0; q < Q; ++q) {
+      if (s.softcap > 0.0F)
+        score[q] = L::mul(Math::tanh(L::div(score[q], L::broadcast(s.softcap))), L::broadcast(s.softcap));
+      L::store(out + static_cast<std::size_t>(q) * kAttentionSegment, score[q]);
+    }
+  }
+
+  // scores -> exp(score - maximum), 0 outside the range; the maximum and, in 16 lanes over the tiles in order, the sum.
+  static void weigh(const AttendSegment& s, std::size_t q) {
+    const AttendedRange range = s.ranges[q];
+    if (range.begin >= range.end) return;
+    float* scores = s.scores + q * kAttentionSegment;
+    const std::size_t first = range.begin / kAttentionTile;
+    const std::size_t last = (range.end - 1) / kAttentionTile;
+    mask(scores, range, first);
+    mask(scores, range, last);
+    F most = L::broadcast(-__builtin_inff());
+    for (std::size_t t = first; t <= last; ++t) most = L::max(L::load(scores + t * kAttentionTile), most);
+    const float maximum = L::max_of(most);
+    F sum = L::broadcast(0.0F);
+    for (std::size_t t = first; t <= last; ++t) {
+      const F weight = Math::exp(L::sub(L::load(scores + t * kAttentionTile), L::broadcast(maximum)));
+      L::store(scores + t * kAttentionTile, weight);
+      sum = L::add(sum, weight);
+    }
+    s.maxima[q] = maximum;
+    s.sums[q] = L::sum(sum);
+    float* values = s.values + q * s.value_stride;
+    for (std::size_t d = 0; d < s.value_stride; d += kLanes) L::store(values + d, L::broadcast(0.0F));
+  }
+
+  static void mask(float* scores, const AttendedRange& range, std::size_t t) {
+    const I position = L::add_int(L::iota(), L::broadcast_int(static_cast<std::int32_t>(t * kAttentionTile)));
+    const F nothing = L::broadcast(-__builtin_inff());
+    F score = L::load(scores + t * kAttentionTile);
+    score = L::select(L::less_int(position, L::broadcast_int(static_cast<std::int32_t>(range.begin))), nothing, score);
+    score = L::select(L::less_int(position, L::broadcast_int(static_cast<std::int32_t>(range.end))), score, nothing);
+    L::store(scores + t * kAttentionTile, score);
+  }
+
+  static void add_values(const AttendSegment& s, std::size_t t) {
+    const float* tile = widened(s, s.value_tiles[t], s.value_stride * kAttentionTile);
+    for (std::size_t q = 0; q < s.queries; ++q) {
+      const AttendedRange& range = s.ranges[q];
+      if (!touches(range, t)) continue;
+      const std::size_t start = t * kAttentionTile;
+      const std::size_t begin = range.begin > start ? range.begin - start : 0;
+      const std::size_t end = range.end - start < kAttentionTile ? range.end - start : kAttentionTile;
+      const float* weights = s.scores + q * kAttentionSegment + start;
+      float* values = s.values + q * s.value_stride;
+      std::size_t d = 0;
+      for (; d + 4 * kLanes <= s.value_stride; d += 4 * kLanes)
+        add_positions<4>(weights, tile + d, s.value_stride, begin, end, values + d);
+      for (; d < s.value_stride; d += kLanes)
+        add_positions<1>(weights, tile + d, s.value_stride, begin, end, values + d);
+    }
+  }
+
+  template <int C>
+  static void add_positions(const float* weights, const float* tile, std::size_t stride, std::size_t begin,
+                            std::size_t end, float* values) {
+    F acc[C];
+    for (int c = 0; c < C; ++c) acc[c] = L::load(values + c * static_cast<int>(kLanes));
+    for (std::size_t p = begin; p < end; ++p) {
+      const F weight = L::broadcast(weights[p]);
+      for (int c = 0; c < C; ++c)
+        acc[c] = L::fma(weight, L::load(tile + p * stride + static_cast<std::size_t>(c) * kLanes), acc[c]);
+    }
+    for (int c = 0; c < C; ++c) L::store(values + c * static_cast<int>(kLanes), acc[c]);
+  }
+};
+
+}  // namespace takt

@@ -1,0 +1,207 @@
+// The 16 virtual lanes as two 256-bit registers: AVX2, FMA, F16C. Included only by the translation unit that is
+// compiled for them; it uses no inline functions of other headers, so that no such code reaches the rest of the program
+// through the linker.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/numerics.h"
+
+#define TAKT_INLINE inline __attribute__((always_inline))
+
+namespace takt {
+
+struct Avx2Lanes {
+  static constexpr std::size_t kWidth = kLanes;
+  struct F {
+    __m256 a, b;
+  };
+  struct I {
+    __m256i a, b;
+  };
+
+  static TAKT_INLINE F load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
+  static TAKT_INLINE F load_half(const std::uint16_t* p) {
+    return {_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),
+            _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8)))};
+  }
+  static TAKT_INLINE F load_bfloat(const std::uint16_t* p) {
+    const auto widen = [](const std::uint16_t* q) {
+      return _mm256_castsi256_ps(
+          _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(q))), 16));
+    };
+    return {widen(p), widen(p + 8)};
+  }
+  static TAKT_INLINE I load_u8(const std::uint8_t* p) {
+    return {_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))),
+            _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p + 8)))};
+  }
+  static TAKT_INLINE I load_u8_pairs(const std::uint8_t* p) {
+    return {_mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),
+            _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 16)))};
+  }
+  static TAKT_INLINE void store(float* p, F x) {
+    _mm256_storeu_ps(p, x.a);
+    _mm256_storeu_ps(p + 8, x.b);
+  }
+  static TAKT_INLINE void store_half(std::uint16_t* p, F x) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(x.a, _MM_FROUND_TO_NEAREST_INT));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 8), _mm256_cvtps_ph(x.b, _MM_FROUND_TO_NEAREST_INT));
+  }
+  static TAKT_INLINE void store_i8(std::int8_t* p, I x) {
+    const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(x.a, x.b), 0xD8);
+    const __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), bytes);
+  }
+  static TAKT_INLINE F broadcast(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
+  static TAKT_INLINE I broadcast_int(std::int32_t x) { return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)}; }
+  static TAKT_INLINE I iota() {
+    return {_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_setr_epi32(8, 9, 10, 11, 12, 13, 14, 15)};
+  }
+
+  static TAKT_INLINE F add(F x, F y) { return {_mm256_add_ps(x.a, y.a), _mm256_add_ps(x.b, y.b)}; }
+  static TAKT_INLINE F sub(F x, F y) { return {_mm256_sub_ps(x.a, y.a), _mm256_sub_ps(x.b, y.b)}; }
+  static TAKT_INLINE F mul(F x, F y) { return {_mm256_mul_ps(x.a, y.a), _mm256_mul_ps(x.b, y.b)}; }
+  static TAKT_INLINE F div(F x, F y) { return {_mm256_div_ps(x.a, y.a), _mm256_div_ps(x.b, y.b)}; }
+  static TAKT_INLINE F fma(F x, F y, F z) { return {_mm256_fmadd_ps(x.a, y.a, z.a), _mm256_fmadd_ps(x.b, y.b, z.b)}; }
+  static TAKT_INLINE float fma_one(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
+  static TAKT_INLINE F max(F x, F y) { return {_mm256_max_ps(x.a, y.a), _mm256_max_ps(x.b, y.b)}; }
+  static TAKT_INLINE F min(F x, F y) { return {_mm256_min_ps(x.a, y.a), _mm256_min_ps(x.b, y.b)}; }
+  static TAKT_INLINE I less(F x, F y) {
+    return {_mm256_castps_si256(_mm256_cmp_ps(x.a, y.a, _CMP_LT_OQ)),
+            _mm256_castps_si256(_mm256_cmp_ps(x.b, y.b, _CMP_LT_OQ))};
+  }
+  static TAKT_INLINE I less_int(I x, I y) { return {_mm256_cmpgt_epi32(y.a, x.a), _mm256_cmpgt_epi32(y.b, x.b)}; }
+  static TAKT_INLINE F select(I mask, F yes, F no) {
+    return {_mm256_blendv_ps(no.a, yes.a, _mm256_castsi256_ps(mask.a)),
+            _mm256_blendv_ps(no.b, yes.b, _mm256_castsi256_ps(mask.b))};
+  }
+  static TAKT_INLINE I bits(F x) { return {_mm256_castps_si256(x.a), _mm256_castps_si256(x.b)}; }
+  static TAKT_INLINE F from_bits(I x) { return {_mm256_castsi256_ps(x.a), _mm256_castsi256_ps(x.b)}; }
+  static TAKT_INLINE F to_float(I x) { return {_mm256_cvtepi32_ps(x.a), _mm256_cvtepi32_ps(x.b)}; }
+  static TAKT_INLINE I add_int(I x, I y) { return {_mm256_add_epi32(x.a, y.a), _mm256_add_epi32(x.b, y.b)}; }
+  static TAKT_INLINE I sub_int(I x, I y) { return {_mm256_sub_epi32(x.a, y.a), _mm256_sub_epi32(x.b, y.b)}; }
+  static TAKT_INLINE I max_int(I x, I y) { return {_mm256_max_epi32(x.a, y.a), _mm256_max_epi32(x.b, y.b)}; }
+  static TAKT_INLINE I and_int(I x, I y) { return {_mm256_and_si256(x.a, y.a), _mm256_and_si256(x.b, y.b)}; }
+  static TAKT_INLINE I or_int(I x, I y) { return {_mm256_or_si256(x.a, y.a), _mm256_or_si256(x.b, y.b)}; }
+  template <int kBits>
+  static TAKT_INLINE I shift_left(I x) {
+    return {_mm256_slli_epi32(x.a, kBits), _mm256_slli_epi32(x.b, kBits)};
+  }
+  template <int kBits>
+  static TAKT_INLINE I shift_right_arithmetic(I x) {
+    return {_mm256_srai_epi32(x.a, kBits), _mm256_srai_epi32(x.b, kBits)};
+  }
+
+  static TAKT_INLINE float sum(F x) {
+    const __m256 eight = _mm256_add_ps(x.a, x.b);
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
+  }
+  static TAKT_INLINE float max_of(F x) {
+    const __m256 eight = _mm256_max_ps(x.a, x.b);
+    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1)));
+  }
+  static TAKT_INLINE std::int32_t sum_int(I x) {
+    const __m256i eight = _mm256_add_epi32(x.a, x.b);
+    const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
+    const __m128i two = _mm_add_epi32(four, _mm_unpackhi_epi64(four, four));
+    return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 1)));
+  }
+  static TAKT_INLINE std::int32_t max_of_int(I x) {
+    const __m256i eight = _mm256_max_epi32(x.a, x.b);
+    const __m128i four = _mm_max_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
+    const __m128i two = _mm_max_epi32(four, _mm_unpackhi_epi64(four, four));
+    return _mm_cvtsi128_si32(_mm_max_epi32(two, _mm_shuffle_epi32(two, 1)));
+  }
+
+  template <int R>
+  static TAKT_INLINE void dot_nibbles(const std::uint8_t* lines, const std::int8_t* x, std::size_t stride,
+                                      I (&dots)[R]) {
+    const __m256i ones = _mm256_set1_epi16(1);
+    __m256i pairs[R];
+    nibble_pairs<R>(lines, x, stride, pairs);
+    for (int r = 0; r < R; ++r) dots[r].a = _mm256_madd_epi16(pairs[r], ones);
+    nibble_pairs<R>(lines + 32, x, stride, pairs);
+    for (int r = 0; r < R; ++r) dots[r].b = _mm256_madd_epi16(pairs[r], ones);
+  }
+
+  template <int R>
+  static TAKT_INLINE void dot_nibbles_scaled(const std::uint8_t* lines, const std::int8_t* x, std::size_t stride,
+                                             I scale_pairs, I (&sums)[R]) {
+    __m256i pairs[R];
+    nibble_pairs<R>(lines, x, stride, pairs);
+    for (int r = 0; r < R; ++r) sums[r].a = _mm256_add_epi32(sums[r].a, _mm256_madd_epi16(pairs[r], scale_pairs.a));
+    nibble_pairs<R>(lines + 32, x, stride, pairs);
+    for (int r = 0; r < R; ++r) sums[r].b = _mm256_add_epi32(sums[r].b, _mm256_madd_epi16(pairs[r], scale_pairs.b));
+  }
+
+  template <int R>
+  static TAKT_INLINE void dot_bytes(const std::int8_t* lines, const std::int8_t* x, std::size_t stride, I (&dots)[R]) {
+    __m256i sums[R];
+    byte_dots<R>(lines, x, stride, sums);
+    for (int r = 0; r < R; ++r) dots[r].a = sums[r];
+    byte_dots<R>(lines + 32, x, stride, sums);
+    for (int r = 0; r < R; ++r) dots[r].b = sums[r];
+  }
+
+  static TAKT_INLINE I multiply_add_pairs(I x, I y) {
+    return {_mm256_madd_epi16(x.a, y.a), _mm256_madd_epi16(x.b, y.b)};
+  }
+
+ private:
+  static TAKT_INLINE __m256i load_bytes(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+  static TAKT_INLINE __m256i broadcast_four(const std::int8_t* p) {
+    std::int32_t word;
+    __builtin_memcpy(&word, p, sizeof word);
+    return _mm256_set1_epi32(word);
+  }
+
+  // Eight lanes: each holds the sums over the even and the odd pairs of its 32 products. 8 * 2 * 15 * 127 = 30480 fits
+  // 16 bits.
+  template <int R>
+  static TAKT_INLINE void nibble_pairs(const std::uint8_t* lines, const std::int8_t* x, std::size_t stride,
+                                       __m256i (&pairs)[R]) {
+    const __m256i low_mask = _mm256_set1_epi8(15);
+    for (int r = 0; r < R; ++r) pairs[r] = _mm256_setzero_si256();
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; ++j) {
+      const __m256i packed = load_bytes(lines + 64 * j);
+      const __m256i low = _mm256_and_si256(packed, low_mask);
+      const __m256i high = _mm256_and_si256(_mm256_srli_epi16(packed, 4), low_mask);
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        const std::int8_t* row = x + static_cast<std::size_t>(r) * stride + 4 * j;
+        pairs[r] = _mm256_add_epi16(pairs[r], _mm256_maddubs_epi16(low, broadcast_four(row)));
+        pairs[r] = _mm256_add_epi16(pairs[r], _mm256_maddubs_epi16(high, broadcast_four(row + 16)));
+      }
+    }
+  }
+
+  // |w| * (x with w's sign): 2 * 128 * 127 fits 16 bits, twice that does not, so each product is widened.
+  template <int R>
+  static TAKT_INLINE void byte_dots(const std::int8_t* lines, const std::int8_t* x, std::size_t stride,
+                                    __m256i (&sums)[R]) {
+    const __m256i ones = _mm256_set1_epi16(1);
+    for (int r = 0; r < R; ++r) sums[r] = _mm256_setzero_si256();
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; ++j) {
+      const __m256i weights = load_bytes(lines + 64 * j);
+      const __m256i magnitude = _mm256_abs_epi8(weights);
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        const __m256i signed_x =
+            _mm256_sign_epi8(broadcast_four(x + static_cast<std::size_t>(r) * stride + 4 * j), weights);
+        sums[r] = _mm256_add_epi32(sums[r], _mm256_madd_epi16(_mm256_maddubs_epi16(magnitude, signed_x), ones));
+      }
+    }
+  }
+};
+
+}  // namespace takt

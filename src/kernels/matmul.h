@@ -1,0 +1,32 @@
+// Products of activation rows and weight matrices: out[m][n] = sum over k of x[m][k] * w[n][k], in the canonical order
+// of docs/numerics.md. The bits of a row of `out` depend on its row of x and on the weights alone.
+#pragma once
+
+#include <span>
+
+#include "base/result.h"
+#include "kernels/activations.h"
+#include "kernels/compute.h"
+#include "kernels/matrix_view.h"
+#include "kernels/packed_matrix.h"
+
+namespace takt {
+
+// x holds the format that `weights` needs; out is x's rows by weights' rows and overlaps nothing.
+struct Product {
+  const PackedMatrix* weights = nullptr;
+  const Activations* x = nullptr;
+  MatrixView out;
+};
+
+// Computes all of them in one run of the team. At most kMostProducts. kInvalidArgument when shapes or formats do not
+// fit; nothing is then written.
+inline constexpr std::size_t kMostProducts = 8;
+Status matmul(const Compute& compute, std::span<const Product> products);
+
+inline Status matmul(const Compute& compute, const PackedMatrix& weights, const Activations& x, MatrixView out) {
+  const Product product{&weights, &x, out};
+  return matmul(compute, std::span(&product, 1));
+}
+
+}  // namespace takt

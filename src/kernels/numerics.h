@@ -1,0 +1,22 @@
+// The constants of the canonical arithmetic (docs/numerics.md). Whatever changes one of them changes answers: it needs
+// an ADR and raises kNumericsVersion.
+#pragma once
+
+#include <cstddef>
+
+namespace takt {
+
+inline constexpr int kNumericsVersion = 1;
+
+inline constexpr std::size_t kLanes = 16;  // virtual lanes of every vectorised function; output rows of a weight stripe
+inline constexpr std::size_t kActivationBlock =
+    32;                                            // activations that share a scale beside Q4_0, Q4_1 and Q8_0 weights
+inline constexpr std::size_t kSuperBlock = 256;    // activations that share a scale beside Q4_K weights
+inline constexpr std::size_t kAttentionTile = 16;  // KV positions of a tile
+inline constexpr std::size_t kAttentionSegment =
+    512;  // KV positions, at fixed absolute places, that are summed before merging
+
+// Blocks of activations whose largest magnitude is below this count as zero: its reciprocal must stay finite.
+inline constexpr float kSmallestActivation = 0x1p-100F;
+
+}  // namespace takt

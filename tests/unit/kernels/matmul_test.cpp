@@ -1,0 +1,203 @@
+// C1, C4: an output row is a function of its own activations and the weights: not of the rows beside it, the threads or
+// the instruction set.
+#include "kernels/matmul.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "kernel_fixtures.h"
+#include "kernels/dequantise.h"
+
+namespace takt {
+namespace {
+
+using test::random_floats;
+using test::random_weights;
+using test::runnable_levels;
+using test::same_bits;
+using test::view_of;
+
+constexpr TensorType kTypes[] = {TensorType::kF32,  TensorType::kF16,    TensorType::kBF16,  TensorType::kQ4_0,
+                                 TensorType::kQ4_1, TensorType::kQ5_0,   TensorType::kQ5_1,  TensorType::kQ8_0,
+                                 TensorType::kQ2_K, TensorType::kQ3_K,   TensorType::kQ4_K,  TensorType::kQ5_K,
+                                 TensorType::kQ6_K, TensorType::kIQ4_NL, TensorType::kIQ4_XS};
+
+struct Shape {
+  std::size_t rows, cols;
+};
+
+// Outputs that do not fill a stripe, depths that do not fill a tile.
+std::vector<Shape> shapes_of(TensorType type) {
+  const std::size_t block = tensor_type_info(type).block_elements;
+  if (block == 1) return {{1, 1}, {17, 33}, {40, 259}};
+  if (block == 32) return {{1, 32}, {17, 96}, {33, 288}, {50, 576}};
+  return {{1, 256}, {17, 512}, {35, 768}};
+}
+
+std::vector<float> multiply(Isa isa, int threads, const std::vector<std::byte>& weights, TensorType type, Shape shape,
+                            std::vector<float>& x, std::size_t rows) {
+  ThreadPool pool(threads);
+  const Compute compute(isa, pool);
+  Result<PackedMatrix> packed = PackedMatrix::pack(type, weights, shape.rows, shape.cols, pool);
+  EXPECT_TRUE(packed) << (packed ? "" : packed.error().message);
+  Activations activations;
+  EXPECT_TRUE(activations.assign(compute, view_of(x, rows, shape.cols), packed->activation_formats()));
+  std::vector<float> out(rows * shape.rows, -1.0F);
+  EXPECT_TRUE(matmul(compute, *packed, activations, view_of(out, rows, shape.rows)));
+  return out;
+}
+
+class MatmulOfType : public ::testing::TestWithParam<TensorType> {};
+
+TEST_P(MatmulOfType, IsEqualByBitsOnEveryInstructionSetAndThreadCount) {
+  const TensorType type = GetParam();
+  for (const Shape shape : shapes_of(type)) {
+    const std::vector<std::byte> weights = random_weights(type, 11, shape.rows, shape.cols);
+    for (const std::size_t rows : {1, 2, 3, 5, 8, 13, 16, 40}) {
+      std::vector<float> x = random_floats(12 + rows, rows * shape.cols, 4.0F);
+      const std::vector<float> reference = multiply(Isa::kScalar, 1, weights, type, shape, x, rows);
+      for (const Isa isa : runnable_levels()) {
+        for (const int threads : {1, 2}) {
+          EXPECT_TRUE(same_bits(multiply(isa, threads, weights, type, shape, x, rows), reference))
+              << isa_name(isa) << ", " << threads << " threads, " << shape.rows << " x " << shape.cols << ", " << rows
+              << " rows";
+        }
+      }
+    }
+  }
+}
+
+TEST_P(MatmulOfType, GivesARowTheSameBitsAloneAndInEveryBatch) {
+  const TensorType type = GetParam();
+  const Shape shape = shapes_of(type).back();
+  const std::vector<std::byte> weights = random_weights(type, 13, shape.rows, shape.cols);
+  constexpr std::size_t kRows = 40;
+  std::vector<float> x = random_floats(14, kRows * shape.cols);
+  const Isa isa = runnable_levels().back();
+  const std::vector<float> together = multiply(isa, 2, weights, type, shape, x, kRows);
+  for (std::size_t row = 0; row < kRows; row += 7) {
+    std::vector<float> alone(x.begin() + static_cast<std::ptrdiff_t>(row * shape.cols),
+                             x.begin() + static_cast<std::ptrdiff_t>((row + 1) * shape.cols));
+    EXPECT_TRUE(same_bits(multiply(isa, 1, weights, type, shape, alone, 1),
+                          std::span(together).subspan(row * shape.rows, shape.rows)))
+        << row;
+  }
+}
+
+// The error of rounding an activation is at most half a step of its block's scale; per output these add up over |w|.
+TEST_P(MatmulOfType, IsWithinTheActivationsRoundingOfTheExactProduct) {
+  const TensorType type = GetParam();
+  for (const Shape shape : shapes_of(type)) {
+    const std::vector<std::byte> weights = random_weights(type, 15, shape.rows, shape.cols);
+    constexpr std::size_t kRows = 3;
+    std::vector<float> x = random_floats(16, kRows * shape.cols, 2.0F);
+    const std::vector<float> got = multiply(runnable_levels().back(), 1, weights, type, shape, x, kRows);
+    ThreadPool pool(1);
+    const auto formats = PackedMatrix::pack(type, weights, shape.rows, shape.cols, pool)->activation_formats();
+    const double step = formats == ActivationFormats::kNone ? 0.0 : 2.0 / 127.0;
+    std::vector<float> w(shape.cols);
+    for (std::size_t n = 0; n < shape.rows; ++n) {
+      ASSERT_TRUE(dequantise_row(type, weights.data() + n * row_bytes(type, shape.cols), w.data(), shape.cols));
+      for (std::size_t row = 0; row < kRows; ++row) {
+        double exact = 0.0;
+        double magnitude = 0.0;
+        double products = 0.0;
+        for (std::size_t k = 0; k < shape.cols; ++k) {
+          exact += static_cast<double>(w[k]) * x[row * shape.cols + k];
+          magnitude += std::fabs(static_cast<double>(w[k]));
+          products += std::fabs(static_cast<double>(w[k]) * x[row * shape.cols + k]);
+        }
+        EXPECT_NEAR(got[row * shape.rows + n], exact, 0.5 * step * magnitude + 2e-6 * (products + magnitude))
+            << n << " " << row;
+      }
+    }
+  }
+}
+
+TEST_P(MatmulOfType, TakesNanAndInfinityWithoutHarmAndOnlyInTheirOwnRow) {
+  const TensorType type = GetParam();
+  const Shape shape = shapes_of(type).back();
+  const std::vector<std::byte> weights = random_weights(type, 17, shape.rows, shape.cols);
+  std::vector<float> x = random_floats(18, 4 * shape.cols);
+  const std::vector<float> clean = multiply(Isa::kScalar, 1, weights, type, shape, x, 4);
+  x[shape.cols + 3] = std::numeric_limits<float>::quiet_NaN();
+  x[2 * shape.cols + 5] = -std::numeric_limits<float>::infinity();
+  const std::vector<float> reference = multiply(Isa::kScalar, 1, weights, type, shape, x, 4);
+  for (const Isa isa : runnable_levels()) {
+    const std::vector<float> got = multiply(isa, 2, weights, type, shape, x, 4);
+    EXPECT_TRUE(same_bits(got, reference)) << isa_name(isa);
+    EXPECT_TRUE(same_bits(std::span(got).first(shape.rows), std::span(clean).first(shape.rows)));
+    EXPECT_TRUE(same_bits(std::span(got).last(shape.rows), std::span(clean).last(shape.rows)));
+    EXPECT_TRUE(std::isnan(got[shape.rows]));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryType, MatmulOfType, ::testing::ValuesIn(kTypes),
+                         [](const auto& tested) { return std::string(tensor_type_name(tested.param)); });
+
+TEST(Matmul, SurvivesExtremeQuantisedValues) {
+  // All weights -128 and all activations at +-127 steps: the largest products of the byte path.
+  const Shape shape{16, 64};
+  std::vector<std::byte> weights = random_weights(TensorType::kQ8_0, 19, shape.rows, shape.cols);
+  for (std::size_t block = 0; block < weights.size() / 34; ++block) {
+    for (std::size_t i = 2; i < 34; ++i) weights[block * 34 + i] = std::byte{0x80};
+  }
+  std::vector<float> x(shape.cols, 1.0F);
+  for (std::size_t i = 0; i < x.size(); i += 3) x[i] = -1.0F;
+  const std::vector<float> reference = multiply(Isa::kScalar, 1, weights, TensorType::kQ8_0, shape, x, 1);
+  for (const Isa isa : runnable_levels()) {
+    EXPECT_TRUE(same_bits(multiply(isa, 1, weights, TensorType::kQ8_0, shape, x, 1), reference)) << isa_name(isa);
+  }
+}
+
+TEST(Matmul, ComputesSeveralProductsInOneCall) {
+  ThreadPool pool(2);
+  const Compute compute(runnable_levels().back(), pool);
+  const std::vector<std::byte> a = random_weights(TensorType::kQ4_1, 20, 48, 64);
+  const std::vector<std::byte> b = random_weights(TensorType::kF16, 21, 20, 64);
+  const PackedMatrix first = PackedMatrix::pack(TensorType::kQ4_1, a, 48, 64, pool).value();
+  const PackedMatrix second = PackedMatrix::pack(TensorType::kF16, b, 20, 64, pool).value();
+  std::vector<float> x = random_floats(22, 5 * 64);
+  Activations activations;
+  ASSERT_TRUE(activations.assign(compute, view_of(x, 5, 64), first.activation_formats() | second.activation_formats()));
+  std::vector<float> out1(5 * 48), out2(5 * 20), alone1(5 * 48), alone2(5 * 20);
+  const std::vector<Product> products = {{&first, &activations, view_of(out1, 5, 48)},
+                                         {&second, &activations, view_of(out2, 5, 20)}};
+  ASSERT_TRUE(matmul(compute, products));
+  ASSERT_TRUE(matmul(compute, first, activations, view_of(alone1, 5, 48)));
+  ASSERT_TRUE(matmul(compute, second, activations, view_of(alone2, 5, 20)));
+  EXPECT_TRUE(same_bits(out1, alone1));
+  EXPECT_TRUE(same_bits(out2, alone2));
+}
+
+TEST(Matmul, RefusesShapesAndFormatsThatDoNotFit) {
+  ThreadPool pool(1);
+  const Compute compute(Isa::kScalar, pool);
+  const std::vector<std::byte> bytes = random_weights(TensorType::kQ4_0, 23, 16, 64);
+  const PackedMatrix weights = PackedMatrix::pack(TensorType::kQ4_0, bytes, 16, 64, pool).value();
+  std::vector<float> x = random_floats(24, 64);
+  std::vector<float> out(16);
+  Activations activations;
+  ASSERT_TRUE(activations.assign(compute, view_of(x, 1, 64), ActivationFormats::kNone));
+  EXPECT_FALSE(matmul(compute, weights, activations, view_of(out, 1, 16)));
+  ASSERT_TRUE(activations.assign(compute, view_of(x, 2, 32), ActivationFormats::kBlock32));
+  EXPECT_FALSE(matmul(compute, weights, activations, view_of(out, 1, 16)));
+}
+
+TEST(PackedMatrix, RefusesWhatIsNoMatrixOfItsTypeAndSaysWhy) {
+  ThreadPool pool(1);
+  const std::vector<std::byte> bytes(18 * 2 * 4);
+  EXPECT_TRUE(PackedMatrix::pack(TensorType::kQ4_0, bytes, 4, 64, pool));
+  EXPECT_FALSE(PackedMatrix::pack(TensorType::kQ4_0, bytes, 4, 65, pool));
+  EXPECT_FALSE(PackedMatrix::pack(TensorType::kQ4_0, bytes, 5, 64, pool));
+  EXPECT_FALSE(PackedMatrix::pack(TensorType::kQ4_0, bytes, 0, 64, pool));
+  EXPECT_FALSE(PackedMatrix::pack(TensorType::kQ4_0, bytes, std::size_t{1} << 62U, 64, pool));
+  EXPECT_FALSE(PackedMatrix::pack(TensorType::kI32, bytes, 1, 36, pool));
+}
+
+}  // namespace
+}  // namespace takt
