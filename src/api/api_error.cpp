@@ -31,7 +31,12 @@ ApiError to_api_error(const Error& error) {
     case ErrorCode::kContextLength:
       return bad_request(error, "context_length_exceeded");
     case ErrorCode::kNotFound:
-      return {404, "invalid_request_error", "not_found", error.message, error.field, 0};
+      return {404,
+              "invalid_request_error",
+              error.field == "model" ? "model_not_found" : "not_found",
+              error.message,
+              error.field,
+              0};
     case ErrorCode::kResourceExhausted:
       return {429, "rate_limit_error", code_of(error, "rate_limit_exceeded"), error.message, {}, kRetrySoon};
     case ErrorCode::kUnavailable:
@@ -70,20 +75,17 @@ ApiError method_not_allowed(std::string_view method, std::string_view allowed) {
           0};
 }
 
-ApiError unknown_model(std::string_view asked, const std::vector<std::string>& available) {
+Error unknown_model(std::string_view asked, const std::vector<std::string>& available) {
   std::string message = "The model '" + std::string(asked.substr(0, 128)) + "' is not loaded. Loaded: ";
   for (std::size_t i = 0; i < available.size(); ++i) message += (i > 0 ? ", " : "") + available[i];
-  return {404, "invalid_request_error", "model_not_found", std::move(message), "model", 0};
+  return {ErrorCode::kNotFound, std::move(message), "model"};
 }
 
-ApiError context_length_exceeded(std::uint64_t prompt_tokens, std::uint32_t limit) {
-  return {400,
-          "invalid_request_error",
-          "context_length_exceeded",
-          "The prompt has " + std::to_string(prompt_tokens) + " tokens, and a request may have " +
-              std::to_string(limit) + " tokens at most, prompt and at least one token of output together",
-          "messages",
-          0};
+Error context_length_exceeded(std::uint64_t prompt_tokens, std::uint32_t limit, std::string field) {
+  return {ErrorCode::kContextLength,
+          "The prompt has " + std::to_string(prompt_tokens) + " tokens; a request may have " + std::to_string(limit) +
+              ", prompt and at least one token of output together",
+          std::move(field)};
 }
 
 std::string error_body(const ApiError& error) {

@@ -27,8 +27,10 @@ ApiError to_api_error(const Error& error);
 ApiError unauthorized();
 ApiError unknown_path(std::string_view path);
 ApiError method_not_allowed(std::string_view method, std::string_view allowed);
-ApiError unknown_model(std::string_view asked, const std::vector<std::string>& available);
-ApiError context_length_exceeded(std::uint64_t prompt_tokens, std::uint32_t limit);
+// Errors about what a request asks for, in the words of the API.
+Error unknown_model(std::string_view asked, const std::vector<std::string>& available);
+// `field`: where the prompt stands in the request.
+Error context_length_exceeded(std::uint64_t prompt_tokens, std::uint32_t limit, std::string field);
 
 std::string error_body(const ApiError& error);
 

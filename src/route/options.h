@@ -1,0 +1,20 @@
+// Who may call the server, and as whom.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace takt::route {
+
+struct ApiKey {
+  std::string key;          // 8 to 512 printable ASCII characters without spaces
+  std::string tenant;       // whose work it is, for fairness and cache scope; empty: "default"
+  std::string application;  // which tool calls; may be empty
+};
+
+// Without keys every caller is let in: whether that is allowed on the listening address is the command line's question.
+struct RouteOptions {
+  std::vector<ApiKey> keys;
+};
+
+}  // namespace takt::route

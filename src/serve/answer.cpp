@@ -1,0 +1,272 @@
+#include "serve/answer.h"
+
+#include <algorithm>
+
+#include "api/write_answer.h"
+#include "base/log.h"
+
+namespace takt::serve {
+
+namespace {
+
+// A choice that the engine gave up although its client still waits: the server ends it.
+Error unfinished(const ChoiceFinished& event) {
+  if (!event.error.message.empty()) return event.error;
+  if (event.reason == FinishReason::kExpired)
+    return {ErrorCode::kExpired, "The request waited longer in the queue than its class allows", {}};
+  if (event.reason == FinishReason::kCancelled)
+    return {ErrorCode::kUnavailable, "The server is shutting down", "draining"};
+  return Error::internal("The answer could not be completed");
+}
+
+}  // namespace
+
+Answer::Answer(std::shared_ptr<Exchange> exchange, AnswerPlan plan, const ServeOptions& options)
+    : exchange_(std::move(exchange)), plan_(std::move(plan)), options_(options), parts_(plan_.parts.size()) {
+  const std::size_t choices = plan_.parts.size() * plan_.choices;
+  choices_.reserve(choices);
+  for (std::size_t i = 0; i < choices; ++i)
+    choices_.push_back({ChoiceText(*plan_.tokenizer, plan_.stops, plan_.head.logprobs), false, {}, false});
+}
+
+void Answer::on(TimePoint at, const Admitted&) {
+  if (!admitted_) admitted_ = at;
+  if (plan_.stream && !begun_) {
+    begin_stream();
+    last_write_ = at;
+  }
+}
+
+void Answer::on(TimePoint, const PromptScored& event) {
+  const auto part = part_of(event.request);
+  if (!part) return;
+  for (const PromptLogprob& scored : event.logprobs) {
+    parts_[*part].scored_prompt.push_back(scored_token(*plan_.tokenizer, {scored.token, scored.logprob, scored.top}));
+  }
+}
+
+void Answer::on(TimePoint at, const TokenSampled& event) {
+  Choice* choice = choice_of(event.request, event.choice);
+  if (choice == nullptr || choice->finish) return;  // computed past a stop string: dropped
+  has_news_ = true;
+  if (!first_token_) first_token_ = at;
+  echo_prompt(*part_of(event.request));
+  if (choice->text.add(event.token)) {
+    choice->finish = FinishReason::kStop;
+    plan_.engine->finish_choice(event.request, event.choice);
+  }
+}
+
+void Answer::on(TimePoint, const ChoiceFinished& event) {
+  Choice* choice = choice_of(event.request, event.choice);
+  if (choice == nullptr || choice->finish) return;
+  if (event.reason != FinishReason::kStop && event.reason != FinishReason::kLength) return fail(unfinished(event));
+  echo_prompt(*part_of(event.request));
+  has_news_ = true;
+  const bool stopped = choice->text.finish();
+  choice->finish = stopped ? FinishReason::kStop : event.reason;
+}
+
+void Answer::on(TimePoint at, const Closed& event) {
+  const auto part = part_of(event.request);
+  if (!part || over()) return;
+  parts_[*part].closed = event;
+  if (!complete()) return;
+  const bool all_finished =
+      std::all_of(choices_.begin(), choices_.end(), [](const Choice& choice) { return choice.finish.has_value(); });
+  if (!all_finished) return fail(Error::internal("The answer ended without all of its choices"));
+  ended_ = at;
+}
+
+void Answer::flush(TimePoint now) {
+  if (over() || !(has_news_ || ended_ || behind_since_)) return;
+  if (begun_ && !reader_is_behind(now)) {
+    std::string chunk = news();
+    if (!chunk.empty()) {
+      exchange_->responder->write(std::move(chunk));
+      last_write_ = now;
+    }
+  }
+  if (ended_ && !behind_since_) conclude(*ended_);
+}
+
+void Answer::tick(TimePoint now) {
+  if (over() || !begun_) return;
+  flush(now);
+  if (over()) return;
+  if (behind_since_) {
+    if (now - *behind_since_ < options_.reader_patience) return;
+    abandon(CancelCause::kSlowReader);
+    exchange_->responder->abort();
+  } else if (now - last_write_ >= options_.keep_alive) {
+    exchange_->responder->write(api::sse_comment("keep-alive"));
+    last_write_ = now;
+  }
+}
+
+void Answer::fail(const Error& error) {
+  if (over()) return;
+  give_up(error);
+  cancel_open_parts(CancelCause::kClientGone);
+}
+
+void Answer::give_up(const Error& error) {
+  if (over()) return;
+  api::ApiError shown = api::to_api_error(error);
+  if (begun_) {
+    exchange_->responder->write(news() + api::sse_data(api::error_body(shown)));
+    end("failed");
+    exchange_->responder->abort();
+  } else {
+    end("refused or failed");
+    answer_error(*exchange_, shown);
+  }
+}
+
+void Answer::abandon(CancelCause cause) {
+  if (over()) return;
+  end(cause == CancelCause::kSlowReader ? "cut, the reader is too slow" : "cancelled, the client has gone");
+  cancel_open_parts(cause);
+}
+
+std::optional<std::uint32_t> Answer::part_of(RequestId request) const {
+  for (std::uint32_t i = 0; i < plan_.parts.size(); ++i) {
+    if (plan_.parts[i].id == request) return i;
+  }
+  return std::nullopt;
+}
+
+Answer::Choice* Answer::choice_of(RequestId request, std::uint32_t choice) {
+  const auto part = part_of(request);
+  if (!part || choice >= plan_.choices || over()) return nullptr;
+  return &choices_[std::size_t{*part} * plan_.choices + choice];
+}
+
+// Once a part, before its first token: the prompt's own text and logprobs come before the answer's. A prompt's first
+// token has no logprob.
+void Answer::echo_prompt(std::uint32_t part) {
+  if (!plan_.echo || parts_[part].echoed) return;
+  parts_[part].echoed = true;
+  const AnswerPart& asked = plan_.parts[part];
+  std::vector<api::ScoredToken> tokens;
+  if (plan_.head.logprobs) {
+    api::ScoredToken first;
+    first.bytes = plan_.tokenizer->piece(asked.prompt.front(), true);
+    tokens.push_back(std::move(first));
+    tokens.insert(tokens.end(), parts_[part].scored_prompt.begin(), parts_[part].scored_prompt.end());
+    std::uint32_t offset = 0;
+    for (std::size_t i = 0; i < tokens.size() && i < asked.prompt.size(); ++i) {
+      tokens[i].text_offset = offset;
+      offset += character_count(plan_.tokenizer->piece(asked.prompt[i], false));
+    }
+  }
+  for (std::uint32_t c = 0; c < plan_.choices; ++c) {
+    choices_[std::size_t{part} * plan_.choices + c].text.echo(asked.prompt_text, tokens);
+  }
+}
+
+void Answer::begin_stream() {
+  http::Headers headers = answer_headers(exchange_->id);
+  headers.emplace_back("x-takt-seed", std::to_string(plan_.seed));
+  headers.emplace_back("cache-control", "no-cache");
+  headers.emplace_back("x-accel-buffering", "no");  // proxies of the nginx family hold streams back otherwise
+  exchange_->responder->begin_stream(200, "text/event-stream", std::move(headers));
+  begun_ = true;
+}
+
+// The chunks for everything that was not sent yet.
+std::string Answer::news() {
+  has_news_ = false;
+  std::string chunks;
+  for (std::uint32_t i = 0; i < choices_.size(); ++i) {
+    Choice& choice = choices_[i];
+    if (choice.text.has_news()) {
+      chunks += api::sse_data(
+          api::stream_chunk(plan_.head, {i, !choice.sent, choice.text.take_text(), choice.text.take_tokens(), {}}));
+      choice.sent = true;
+    }
+    if (choice.finish && !choice.finish_sent) {
+      chunks += api::sse_data(api::stream_chunk(plan_.head, {i, !choice.sent, {}, {}, choice.finish}));
+      choice.sent = choice.finish_sent = true;
+    }
+  }
+  return chunks;
+}
+
+bool Answer::reader_is_behind(TimePoint now) {
+  if (exchange_->responder->queued_bytes() <= options_.reader_behind_bytes) {
+    behind_since_.reset();
+  } else if (!behind_since_) {
+    behind_since_ = now;
+  }
+  return behind_since_.has_value();
+}
+
+bool Answer::complete() const {
+  return std::all_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.closed.has_value(); });
+}
+
+void Answer::conclude(TimePoint at) {
+  if (plan_.stream) {
+    if (!begun_) begin_stream();
+    std::string tail = news();
+    if (plan_.head.include_usage) tail += api::sse_data(api::usage_chunk(plan_.head, usage(), timings(at)));
+    tail += api::kStreamEnd;
+    exchange_->responder->write(std::move(tail));
+    end("answered");
+    exchange_->responder->end_stream();
+    return;
+  }
+  std::vector<api::ChoiceDelta> whole;
+  whole.reserve(choices_.size());
+  for (std::uint32_t i = 0; i < choices_.size(); ++i) {
+    whole.push_back({i, true, choices_[i].text.take_text(), choices_[i].text.take_tokens(), choices_[i].finish});
+  }
+  http::Response response;
+  response.headers = answer_headers(exchange_->id);
+  response.headers.emplace_back("x-takt-seed", std::to_string(plan_.seed));
+  response.body = api::whole_answer(plan_.head, whole, usage(), timings(at));
+  end("answered");
+  exchange_->responder->send(std::move(response));
+}
+
+void Answer::end(const char* outcome) {
+  exchange_->over.store(true);  // before anything else: see Exchange
+  const api::Usage used = usage();
+  spdlog::info("request {} {}: {} prompt tokens, {} output tokens", api::request_name(exchange_->id), outcome,
+               used.prompt_tokens, used.completion_tokens);
+}
+
+api::Usage Answer::usage() const {
+  api::Usage usage;
+  for (const AnswerPart& part : plan_.parts) usage.prompt_tokens += part.prompt.size();
+  for (const Choice& choice : choices_) usage.completion_tokens += choice.text.tokens();
+  for (const Part& part : parts_) usage.cached_tokens += part.closed ? part.closed->cached_tokens : 0;
+  return usage;
+}
+
+api::AnswerTimings Answer::timings(TimePoint end) const {
+  api::AnswerTimings timings;
+  timings.seed = plan_.seed;
+  timings.queue = admitted_.value_or(end) - exchange_->arrival;
+  timings.ttft = first_token_.value_or(end) - exchange_->arrival;
+  timings.total = end - exchange_->arrival;
+  std::array<Duration, kWaitReasonCount> waited{};
+  for (const Part& part : parts_) {
+    if (!part.closed) continue;
+    timings.preemptions += part.closed->preemptions;
+    for (std::size_t i = 0; i < waited.size(); ++i) waited[i] += part.closed->waited[i];
+  }
+  for (std::size_t i = 0; i < waited.size(); ++i) {
+    if (waited[i] > Duration::zero()) timings.waited.emplace_back(to_string(static_cast<WaitReason>(i)), waited[i]);
+  }
+  return timings;
+}
+
+void Answer::cancel_open_parts(CancelCause cause) {
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (!parts_[i].closed) plan_.engine->cancel(plan_.parts[i].id, cause);
+  }
+}
+
+}  // namespace takt::serve

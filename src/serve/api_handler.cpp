@@ -1,0 +1,131 @@
+#include "serve/api_handler.h"
+
+#include <chrono>
+#include <utility>
+
+#include "api/api_error.h"
+#include "api/write_answer.h"
+
+namespace takt::serve {
+
+namespace {
+
+constexpr std::size_t kMaxControlRequests = 64;
+
+api::ApiError overloaded(std::string message) {
+  return {503, "overloaded_error", "server_overloaded", std::move(message), {}, 1};
+}
+
+}  // namespace
+
+ApiHandler::ApiHandler(ServeContext context, ServeOptions options)
+    : context_(std::move(context)),
+      options_(options),
+      model_list_(api::model_list(context_.models.cards())),
+      ids_(context_.unix_seconds()),
+      body_worker_(context_, options_, ids_),
+      control_workers_(1, kMaxControlRequests),
+      text_workers_(options.text_threads, options.max_queued_bodies) {}
+
+ApiHandler::~ApiHandler() = default;
+
+void ApiHandler::handle(http::Request request, std::shared_ptr<http::Responder> responder) {
+  auto exchange = std::make_shared<Exchange>();
+  exchange->id = ids_.next();
+  exchange->arrival = context_.clock.now();
+  exchange->responder = std::move(responder);
+
+  const EndpointRule* rule = find_endpoint(request.path);
+  if (rule == nullptr || rule->access == Access::kNeedsKey) {
+    auto identity = context_.router.identify(request.header("authorization"), request.header("x-api-key"));
+    if (!identity) return answer_error(*exchange, api::unauthorized());
+    exchange->identity = std::move(*identity);
+  }
+  if (rule == nullptr) return answer_error(*exchange, api::unknown_path(request.path));
+  if (request.method != rule->method)
+    return answer_error(*exchange, api::method_not_allowed(request.method, rule->method));
+  dispatch(*rule, std::move(request), exchange);
+}
+
+bool ApiHandler::wait_until_idle(Duration limit) const {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  if (!text_workers_.wait_until_idle(limit)) return false;
+  return context_.delivery.wait_until_idle(deadline - std::chrono::steady_clock::now());
+}
+
+void ApiHandler::dispatch(const EndpointRule& rule, http::Request request, const ExchangePtr& exchange) {
+  switch (rule.endpoint) {
+    case Endpoint::kHealth:
+      return answer_json(*exchange, 200, R"({"status":"ok"})");
+    case Endpoint::kReady:
+      return answer_ready(*exchange);
+    case Endpoint::kModels:
+      return answer_json(*exchange, 200, model_list_);
+    case Endpoint::kModel:
+      return answer_model(*exchange, request.path.substr(rule.path.size()));
+    case Endpoint::kMetrics:
+      return answer_metrics(exchange);
+    case Endpoint::kChat:
+    case Endpoint::kCompletions:
+    case Endpoint::kTokenize:
+    case Endpoint::kDetokenize:
+      return post_body(rule.endpoint, std::move(request.body), exchange);
+  }
+}
+
+void ApiHandler::answer_ready(const Exchange& exchange) const {
+  Readiness readiness = context_.status.readiness();
+  if (draining_.load()) readiness = {false, "draining: the server is shutting down"};
+  if (readiness.ready) return answer_json(exchange, 200, R"({"status":"ready"})");
+  answer_error(exchange, {503, "overloaded_error", "not_ready", readiness.reason, {}, 1});
+}
+
+void ApiHandler::answer_model(const Exchange& exchange, const std::string& name) const {
+  for (const api::ModelCard& card : context_.models.cards()) {
+    if (card.name == name) return answer_json(exchange, 200, api::model_card(card));
+  }
+  const auto missing = context_.models.find(name);
+  answer_error(exchange, api::to_api_error(missing ? api::unknown_model(name, {}) : missing.error()));
+}
+
+void ApiHandler::answer_metrics(const ExchangePtr& exchange) {
+  const bool taken = control_workers_.post([this, exchange] {
+    http::Response response;
+    response.content_type = context_.status.metrics_content_type();
+    response.headers = answer_headers(exchange->id);
+    response.body = context_.status.metrics_text();
+    exchange->responder->send(std::move(response));
+  });
+  if (!taken) answer_error(*exchange, overloaded("Too many scrapes at once"));
+}
+
+void ApiHandler::post_body(Endpoint endpoint, std::string body, const ExchangePtr& exchange) {
+  if (draining_.load()) {
+    context_.status.count_refusal(context_.router.route(exchange->identity, {}).labels, ErrorCode::kUnavailable);
+    return answer_error(
+        *exchange,
+        {503, "overloaded_error", "draining", "The server is shutting down", {}, options_.drain_retry_after_seconds});
+  }
+  // The exchange must not keep itself alive through its own responder.
+  exchange->responder->on_closed(
+      [weak = std::weak_ptr<Exchange>(exchange), &delivery = context_.delivery](http::Responder::Closed why) {
+        const ExchangePtr gone = weak.lock();
+        if (gone == nullptr) return;
+        gone->client_gone.store(true);
+        delivery.abandon(gone->id, why == http::Responder::Closed::kSlowReader ? CancelCause::kSlowReader
+                                                                               : CancelCause::kClientGone);
+      });
+
+  const std::size_t bytes = body.size();
+  const bool fits = queued_bytes_.fetch_add(bytes) + bytes <= options_.max_queued_body_bytes;
+  const bool taken = fits && text_workers_.post([this, endpoint, exchange, bytes, text = std::move(body)] {
+    body_worker_.work_on(endpoint, text, exchange);
+    queued_bytes_.fetch_sub(bytes);
+  });
+  if (taken) return;
+  queued_bytes_.fetch_sub(bytes);
+  context_.status.count_refusal(context_.router.route(exchange->identity, {}).labels, ErrorCode::kUnavailable);
+  answer_error(*exchange, overloaded("Too many requests wait to be read"));
+}
+
+}  // namespace takt::serve

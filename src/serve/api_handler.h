@@ -1,0 +1,50 @@
+// The server's door: knows the endpoints, checks who asks, and hands bodies to the text workers.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "http/handler.h"
+#include "serve/body_worker.h"
+#include "serve/endpoints.h"
+#include "serve/exchange.h"
+#include "serve/options.h"
+#include "serve/worker_pool.h"
+
+namespace takt::serve {
+
+class ApiHandler final : public http::Handler {
+ public:
+  ApiHandler(ServeContext context, ServeOptions options);
+  // Requests that wait for a text worker are still worked on.
+  ~ApiHandler() override;
+
+  void handle(http::Request request, std::shared_ptr<http::Responder> responder) override;
+
+  // Not ready from now on; new work is refused with 503, what was accepted goes on. (The engines have a deadline of
+  // their own for it.)
+  void begin_drain() { draining_.store(true); }
+  // Waits until nothing is with the text workers and no answer is open; false when that took longer.
+  bool wait_until_idle(Duration limit) const;
+
+ private:
+  void dispatch(const EndpointRule& rule, http::Request request, const ExchangePtr& exchange);
+  void answer_ready(const Exchange& exchange) const;
+  void answer_model(const Exchange& exchange, const std::string& name) const;
+  void answer_metrics(const ExchangePtr& exchange);
+  void post_body(Endpoint endpoint, std::string body, const ExchangePtr& exchange);
+
+  const ServeContext context_;
+  const ServeOptions options_;
+  const std::string model_list_;
+  RequestIds ids_;
+  BodyWorker body_worker_;
+  std::atomic<bool> draining_{false};
+  std::atomic<std::size_t> queued_bytes_{0};
+  WorkerPool control_workers_;  // metrics: never behind anybody's prompt
+  WorkerPool text_workers_;     // last: its jobs use all of the above
+};
+
+}  // namespace takt::serve

@@ -1,0 +1,234 @@
+#include "serve/body_worker.h"
+
+#include <exception>
+#include <utility>
+
+#include "api/api_error.h"
+#include "api/parse_request.h"
+#include "api/write_answer.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "text/detokenizer.h"
+
+namespace takt::serve {
+
+namespace {
+
+// For the queue's door, before anything is tokenized: text has about four bytes a token.
+constexpr std::size_t kBytesPerToken = 4;
+// Seeds that the server makes are exact in every client's number type.
+constexpr std::uint64_t kOwnSeedMask = (std::uint64_t{1} << 53) - 1;
+
+std::size_t prompt_bytes(const std::vector<api::Prompt>& prompts) {
+  std::size_t bytes = 0;
+  for (const api::Prompt& prompt : prompts) {
+    const auto* text = std::get_if<std::string>(&prompt);
+    bytes += text != nullptr ? text->size() : std::get<std::vector<TokenId>>(prompt).size() * kBytesPerToken;
+  }
+  return bytes;
+}
+
+std::string prompt_field(std::size_t index, std::size_t count) {
+  return count == 1 ? "prompt" : "prompt[" + std::to_string(index) + "]";
+}
+
+bool nobody_waits(const Exchange& exchange) {
+  return exchange.client_gone.load() || exchange.over.load();
+}
+
+}  // namespace
+
+BodyWorker::BodyWorker(const ServeContext& context, const ServeOptions& options, RequestIds& ids)
+    : context_(context), options_(options), ids_(ids) {}
+
+void BodyWorker::work_on(Endpoint endpoint, const std::string& body, const ExchangePtr& exchange) {
+  if (exchange->client_gone.load()) return;
+  RequestLabels labels = context_.router.route(exchange->identity, {}).labels;
+  Status status;
+  try {
+    status = dispatch(endpoint, body, exchange, labels);
+  } catch (const std::exception& failure) {
+    spdlog::error("request {}: {}", api::request_name(exchange->id), failure.what());
+    status = Error::internal("The request could not be worked on");
+  }
+  if (status) return;
+  if (endpoint == Endpoint::kChat || endpoint == Endpoint::kCompletions)
+    context_.status.count_refusal(labels, status.error().code);
+  spdlog::info("request {} refused: {}", api::request_name(exchange->id), to_string(status.error().code));
+  answer_error(*exchange, api::to_api_error(status.error()));
+}
+
+Status BodyWorker::dispatch(Endpoint endpoint, const std::string& body, const ExchangePtr& exchange,
+                            RequestLabels& labels) {
+  switch (endpoint) {
+    case Endpoint::kChat:
+      return chat(body, exchange, labels);
+    case Endpoint::kCompletions:
+      return completions(body, exchange, labels);
+    case Endpoint::kTokenize:
+      return tokenize(body, *exchange);
+    case Endpoint::kDetokenize:
+      return detokenize(body, *exchange);
+    default:
+      return Error::internal("This endpoint takes no body");
+  }
+}
+
+Status BodyWorker::chat(const std::string& body, const ExchangePtr& exchange, RequestLabels& labels) {
+  auto request = api::parse_chat(body, options_.api);
+  if (!request) return request.error();
+  labels.user = request->options.user;
+  const auto model = context_.models.find(request->options.model);
+  if (!model) return model.error();
+  if (auto door = check_door(**model, request->options, request->conversation.messages.size(), 1); !door) return door;
+  auto prompt = build_chat_prompt(**model, request->conversation);
+  if (!prompt) return prompt.error();
+  if (auto fits = check_fits(**model, prompt->tokens.size(), "messages"); !fits) return fits;
+  Generation generation{api::AnswerKind::kChat, *model, std::move(request->options), false, {}};
+  generation.prompts.push_back(std::move(prompt).value());
+  return generate(std::move(generation), exchange);
+}
+
+Status BodyWorker::completions(const std::string& body, const ExchangePtr& exchange, RequestLabels& labels) {
+  auto request = api::parse_completion(body, options_.api);
+  if (!request) return request.error();
+  labels.user = request->options.user;
+  const auto model = context_.models.find(request->options.model);
+  if (!model) return model.error();
+  const std::size_t count = request->prompts.size();
+  if (auto door = check_door(**model, request->options, prompt_bytes(request->prompts), count); !door) return door;
+  Generation generation{api::AnswerKind::kCompletion, *model, std::move(request->options), request->echo, {}};
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string field = prompt_field(i, count);
+    auto prompt = build_plain_prompt(**model, request->prompts[i], field);
+    if (!prompt) return prompt.error();
+    if (auto fits = check_fits(**model, prompt->tokens.size(), field); !fits) return fits;
+    generation.prompts.push_back(std::move(prompt).value());
+  }
+  return generate(std::move(generation), exchange);
+}
+
+Status BodyWorker::tokenize(const std::string& body, const Exchange& exchange) const {
+  auto request = api::parse_tokenize(body, options_.api);
+  if (!request) return request.error();
+  const auto model = context_.models.find(request->model);
+  if (!model) return model.error();
+  api::TokenizeAnswer answer;
+  answer.model = (*model)->name;
+  answer.max_request_tokens = (*model)->max_request_tokens;
+  if (const auto* conversation = std::get_if<api::Conversation>(&request->input)) {
+    auto prompt = build_chat_prompt(**model, *conversation);
+    if (!prompt) return prompt.error();
+    answer.tokens = std::move(prompt->tokens);
+    answer.prompt = std::move(prompt->text);
+  } else {
+    const auto& text = std::get<std::string>(request->input);
+    auto tokens = (*model)->tokenizer->encode(
+        text, {.add_special = request->add_special, .parse_special = request->parse_special, .untrusted = {}});
+    if (!tokens) return Error::invalid("text", tokens.error().message);
+    answer.tokens = std::move(tokens).value();
+  }
+  if (request->with_pieces) {
+    for (const TokenId token : answer.tokens) answer.pieces.emplace_back((*model)->tokenizer->piece(token, true));
+  }
+  answer_json(exchange, 200, api::tokenize_answer(answer));
+  return {};
+}
+
+Status BodyWorker::detokenize(const std::string& body, const Exchange& exchange) const {
+  auto request = api::parse_detokenize(body, options_.api);
+  if (!request) return request.error();
+  const auto model = context_.models.find(request->model);
+  if (!model) return model.error();
+  if (auto known = check_in_vocabulary(**model, request->tokens, "tokens"); !known) return known;
+  Utf8Stream utf8;
+  std::string text = utf8.push(text_of(*(*model)->tokenizer, request->tokens));
+  text += utf8.finish();
+  answer_json(exchange, 200, api::detokenize_answer(text));
+  return {};
+}
+
+Status BodyWorker::check_door(const ServedModel& model, const api::GenerationOptions& options, std::size_t prompt_bytes,
+                              std::size_t prompts) const {
+  if (auto known = check_in_vocabulary(model, options.stop_tokens, "stop_token_ids"); !known) return known;
+  std::vector<TokenId> biased;
+  for (const LogitBias& bias : options.sampling.logit_bias) biased.push_back(bias.token);
+  if (auto known = check_in_vocabulary(model, biased, "logit_bias"); !known) return known;
+  return model.engine->check_room(prompt_bytes / kBytesPerToken + prompts,
+                                  static_cast<std::uint32_t>(options.choices * prompts));
+}
+
+Status BodyWorker::generate(Generation generation, const ExchangePtr& exchange) {
+  if (exchange->client_gone.load()) return {};
+  const api::GenerationOptions& options = generation.options;
+  const std::uint64_t seed = options.seed ? *options.seed : fresh_seed() & kOwnSeedMask;
+  std::vector<EngineRequest> requests = engine_requests(generation, *exchange, seed);
+
+  AnswerPlan plan;
+  plan.head = {generation.kind,         api::answer_id(generation.kind, exchange->id),
+               context_.unix_seconds(), generation.model->name,
+               options.include_usage,   options.wants_logprobs()};
+  plan.stream = options.stream;
+  plan.echo = generation.echo;
+  plan.choices = options.choices;
+  plan.stops = options.stops;
+  plan.seed = seed;
+  plan.tokenizer = generation.model->tokenizer;
+  plan.engine = generation.model->engine;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    plan.parts.push_back(
+        {requests[i].id, std::move(generation.prompts[i].tokens), std::move(generation.prompts[i].text)});
+  }
+  context_.delivery.open(std::make_unique<Answer>(exchange, std::move(plan), options_));
+
+  for (EngineRequest& request : requests) {
+    const RequestId id = request.id;
+    const RequestLabels labels = request.labels;
+    if (auto accepted = generation.model->engine->submit(std::move(request)); !accepted) {
+      // The answer is open: its own thread ends it, and cancels the parts that were accepted before this one.
+      context_.status.count_refusal(labels, accepted.error().code);
+      context_.delivery.fail(exchange->id, accepted.error());
+      return {};
+    }
+    if (nobody_waits(*exchange)) {
+      generation.model->engine->cancel(id, CancelCause::kClientGone);
+      context_.delivery.abandon(exchange->id, CancelCause::kClientGone);
+      return {};
+    }
+  }
+  return {};
+}
+
+std::vector<EngineRequest> BodyWorker::engine_requests(const Generation& generation, const Exchange& exchange,
+                                                       std::uint64_t seed) {
+  const api::GenerationOptions& options = generation.options;
+  const route::Route route = context_.router.route(exchange.identity, options.user);
+  EngineRequest common;
+  common.model = generation.model->index;
+  common.labels = route.labels;
+  common.targets = route.targets;
+  common.cache_salt = route.cache_salt;
+  common.arrival = exchange.arrival;
+  common.choices = options.choices;
+  common.max_tokens = options.max_tokens;
+  common.min_tokens = options.min_tokens;
+  common.end_tokens = options.stop_tokens;
+  if (!options.ignore_eos) {
+    const auto& ends = generation.model->tokenizer->vocabulary().end_of_generation;
+    common.end_tokens.insert(common.end_tokens.end(), ends.begin(), ends.end());
+  }
+  common.prompt_logprobs = generation.echo && options.wants_logprobs();
+  common.sampling = options.sampling;
+  common.sampling.seed = seed;
+  common.use_prefix_cache = options.use_prefix_cache;
+
+  std::vector<EngineRequest> requests;
+  for (std::size_t i = 0; i < generation.prompts.size(); ++i) {
+    requests.push_back(common);
+    requests.back().id = i == 0 ? exchange.id : ids_.next();
+    requests.back().prompt = generation.prompts[i].tokens;
+  }
+  return requests;
+}
+
+}  // namespace takt::serve

@@ -1,0 +1,186 @@
+#include "serve/delivery.h"
+
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "base/log.h"
+
+namespace takt::serve {
+
+namespace {
+
+// How often open answers are looked at without any event: fine enough for comment lines and slow readers.
+constexpr auto kTick = std::chrono::milliseconds(50);
+
+// The request that an answer-bearing event is about; null for the rest.
+struct RequestOf {
+  const RequestId* operator()(const Admitted& event) const { return &event.request; }
+  const RequestId* operator()(const TokenSampled& event) const { return &event.request; }
+  const RequestId* operator()(const PromptScored& event) const { return &event.request; }
+  const RequestId* operator()(const ChoiceFinished& event) const { return &event.request; }
+  const RequestId* operator()(const Closed& event) const { return &event.request; }
+  template <typename Other>
+  const RequestId* operator()(const Other&) const {
+    return nullptr;
+  }
+};
+
+// Hands an event to the answer when it is one that answers know.
+struct HandTo {
+  Answer& answer;
+  TimePoint at;
+  template <typename What>
+  void operator()(const What& what) const {
+    if constexpr (requires { answer.on(at, what); }) answer.on(at, what);
+  }
+};
+
+// A fault in one answer's text ends that answer and no other.
+template <typename Work>
+void contain(Answer& answer, Work work) {
+  try {
+    work();
+  } catch (const std::exception& failure) {
+    spdlog::error("request {}: {}", api::request_name(answer.id()), failure.what());
+    answer.fail(Error::internal("The answer could not be written"));
+  }
+}
+
+}  // namespace
+
+Delivery::Delivery(const Clock& clock) : clock_(clock), thread_([this] { run(); }) {}
+
+Delivery::~Delivery() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  has_messages_.notify_all();
+  thread_.join();
+}
+
+void Delivery::open(std::unique_ptr<Answer> answer) {
+  {
+    std::lock_guard lock(mutex_);
+    ++open_;
+  }
+  post(std::move(answer));
+}
+
+void Delivery::fail(RequestId id, Error error) {
+  post(Fail{id, std::move(error)});
+}
+
+void Delivery::abandon(RequestId id, CancelCause cause) {
+  post(Abandon{id, cause});
+}
+
+void Delivery::publish(const std::vector<Event>& events) noexcept {
+  std::vector<Event> ours;
+  for (const Event& event : events) {
+    if (std::visit(RequestOf{}, event.what) != nullptr) ours.push_back(event);
+  }
+  if (!ours.empty()) post(std::move(ours));
+}
+
+std::size_t Delivery::open_answers() const {
+  std::lock_guard lock(mutex_);
+  return open_;
+}
+
+bool Delivery::wait_until_idle(Duration limit) const {
+  std::unique_lock lock(mutex_);
+  return idle_.wait_for(lock, limit, [this] { return open_ == 0; });
+}
+
+void Delivery::post(Message message) {
+  {
+    std::lock_guard lock(mutex_);
+    inbox_.push_back(std::move(message));
+  }
+  has_messages_.notify_one();
+}
+
+void Delivery::run() {
+  TimePoint next_tick = clock_.now();
+  while (true) {
+    auto messages = wait_for_messages(!answers_.empty());
+    if (messages.empty()) {
+      std::lock_guard lock(mutex_);
+      if (stop_ && inbox_.empty()) break;
+    }
+    for (Message& message : messages) std::visit([this](auto& what) { take(what); }, message);
+    const TimePoint now = clock_.now();
+    const bool tick = now >= next_tick;
+    if (tick) next_tick = now + kTick;
+    flush_and_retire(now, tick);
+  }
+  for (auto& [id, answer] : answers_)
+    answer->give_up({ErrorCode::kUnavailable, "The server is shutting down", "draining"});
+  flush_and_retire(clock_.now(), false);
+}
+
+std::vector<Delivery::Message> Delivery::wait_for_messages(bool ticking) {
+  std::unique_lock lock(mutex_);
+  const auto ready = [this] { return stop_ || !inbox_.empty(); };
+  if (ticking) {
+    has_messages_.wait_for(lock, kTick, ready);
+  } else {
+    has_messages_.wait(lock, ready);
+  }
+  return std::exchange(inbox_, {});
+}
+
+void Delivery::take(std::unique_ptr<Answer>& answer) {
+  Answer& opened = *answer;
+  for (const AnswerPart& part : opened.parts()) by_part_[part.id] = &opened;
+  answers_[opened.id()] = std::move(answer);
+}
+
+void Delivery::take(Fail& message) {
+  if (const auto found = answers_.find(message.id); found != answers_.end()) found->second->fail(message.error);
+}
+
+void Delivery::take(Abandon& message) {
+  if (const auto found = answers_.find(message.id); found != answers_.end()) found->second->abandon(message.cause);
+}
+
+void Delivery::take(std::vector<Event>& events) {
+  for (const Event& event : events) {
+    const RequestId* request = std::visit(RequestOf{}, event.what);
+    Answer* answer = request != nullptr ? find(*request) : nullptr;
+    if (answer != nullptr) contain(*answer, [&] { std::visit(HandTo{*answer, event.at}, event.what); });
+  }
+}
+
+Answer* Delivery::find(RequestId part) {
+  const auto found = by_part_.find(part);
+  return found == by_part_.end() ? nullptr : found->second;
+}
+
+void Delivery::flush_and_retire(TimePoint now, bool tick) {
+  std::size_t retired = 0;
+  for (auto it = answers_.begin(); it != answers_.end();) {
+    Answer& answer = *it->second;
+    contain(answer, [&] {
+      answer.flush(now);
+      if (tick) answer.tick(now);
+    });
+    if (!answer.over()) {
+      ++it;
+      continue;
+    }
+    for (const AnswerPart& part : answer.parts()) by_part_.erase(part.id);
+    it = answers_.erase(it);
+    ++retired;
+  }
+  if (retired == 0) return;
+  {
+    std::lock_guard lock(mutex_);
+    open_ -= retired;
+  }
+  idle_.notify_all();
+}
+
+}  // namespace takt::serve

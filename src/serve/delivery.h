@@ -1,0 +1,80 @@
+// Brings the engine's events to the answers they belong to: one thread that detokenizes, matches stop strings and
+// writes.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "core/event.h"
+#include "serve/answer.h"
+
+namespace takt::serve {
+
+// Every method may be called from any thread and returns at once. The inbox between the threads has no limit of its
+// own: what waits in it is bounded by the tokens that accepted requests may still produce.
+class Delivery final : public EventSink {
+ public:
+  explicit Delivery(const Clock& clock);
+  // Answers that are still open end with an error.
+  ~Delivery() override;
+  Delivery(const Delivery&) = delete;
+  Delivery& operator=(const Delivery&) = delete;
+
+  // From here on events of the answer's parts reach it. To be called before its parts go to the engine.
+  void open(std::unique_ptr<Answer> answer);
+  // Ends the answer `id` with an error; nothing happens when it is over.
+  void fail(RequestId id, Error error);
+  // The client of the answer `id` has gone or was cut.
+  void abandon(RequestId id, CancelCause cause);
+
+  void publish(const std::vector<Event>& events) noexcept override;
+
+  std::size_t open_answers() const;
+  // Waits until no answer is open; false when that took longer.
+  bool wait_until_idle(Duration limit) const;
+
+ private:
+  struct Fail {
+    RequestId id;
+    Error error;
+  };
+  struct Abandon {
+    RequestId id;
+    CancelCause cause;
+  };
+  using Message = std::variant<std::unique_ptr<Answer>, Fail, Abandon, std::vector<Event>>;
+
+  void post(Message message);
+  void run();
+  std::vector<Message> wait_for_messages(bool ticking);
+  void take(std::unique_ptr<Answer>& answer);
+  void take(Fail& message);
+  void take(Abandon& message);
+  void take(std::vector<Event>& events);
+  Answer* find(RequestId part);
+  void flush_and_retire(TimePoint now, bool tick);
+
+  const Clock& clock_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable has_messages_;
+  mutable std::condition_variable idle_;
+  std::vector<Message> inbox_;
+  std::size_t open_ = 0;  // answers handed to open() and not over
+  bool stop_ = false;
+
+  // The thread's own.
+  std::unordered_map<RequestId, std::unique_ptr<Answer>> answers_;  // by their id
+  std::unordered_map<RequestId, Answer*> by_part_;
+
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace takt::serve

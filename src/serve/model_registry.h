@@ -1,0 +1,43 @@
+// The models that are served, by name.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/answer.h"
+#include "base/result.h"
+#include "core/ids.h"
+#include "core/submitter.h"
+#include "text/chat_template.h"
+#include "text/tokenizer.h"
+
+namespace takt::serve {
+
+struct ServedModel {
+  std::string name;
+  ModelIndex index;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::shared_ptr<const ChatTemplate> chat_template;  // null: the model has none, and chat is refused
+  Submitter* engine = nullptr;                        // outlives the registry
+  std::uint32_t max_request_tokens = 0;               // prompt and output; what the engine really takes
+  std::int64_t created = 0;                           // seconds since 1970
+};
+
+// Immutable: at least one model, names distinct.
+class ModelRegistry {
+ public:
+  // Errors: kInvalidArgument.
+  static Result<ModelRegistry> create(std::vector<ServedModel> models);
+
+  // An empty name and "default" mean the first model. Errors: kNotFound with the names there are.
+  Result<const ServedModel*> find(std::string_view asked) const;
+  std::vector<api::ModelCard> cards() const;
+
+ private:
+  std::vector<ServedModel> models_;
+};
+
+}  // namespace takt::serve

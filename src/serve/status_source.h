@@ -1,0 +1,27 @@
+// What the server shows of the parts that it does not know.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "core/request.h"
+
+namespace takt::serve {
+
+struct Readiness {
+  bool ready = false;
+  std::string reason;  // why not
+};
+
+// Called from any thread.
+class StatusSource {
+ public:
+  virtual ~StatusSource() = default;
+  virtual Readiness readiness() const = 0;
+  virtual std::string metrics_text() const = 0;
+  virtual std::string metrics_content_type() const = 0;
+  // A generation request that ended before an engine accepted it, so that no event tells of it.
+  virtual void count_refusal(const RequestLabels& labels, ErrorCode reason) = 0;
+};
+
+}  // namespace takt::serve

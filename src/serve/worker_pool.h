@@ -1,0 +1,39 @@
+// A few threads with a bounded queue of jobs before them.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/bounded_queue.h"
+#include "base/clock.h"
+
+namespace takt::serve {
+
+class WorkerPool {
+ public:
+  WorkerPool(int threads, std::size_t max_queued);
+  // Jobs that were taken are finished, queued ones too.
+  ~WorkerPool();
+  WorkerPool(const WorkerPool&) = delete;
+  WorkerPool& operator=(const WorkerPool&) = delete;
+
+  // False when the queue is full; the job is then not run. A job must not throw.
+  bool post(std::function<void()> job);
+  // Waits until no job is queued or running; false when that took longer.
+  bool wait_until_idle(Duration limit) const;
+
+ private:
+  void work();
+
+  BoundedQueue<std::function<void()>> jobs_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable idle_;
+  std::size_t unfinished_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace takt::serve
