@@ -25,12 +25,15 @@ void bind(OptionTable& table, AuthOptions& auth) {
   table.add_switch("auth.no_auth", auth.no_auth);
 }
 
-void bind(OptionTable& table, ComputeOptions& compute) {
+void bind(OptionTable& table, CpuExecutorOptions& compute) {
   table.add_integer("compute.threads", compute.threads, 0, 1024);
-  table.add_choice("compute.kv_type", compute.kv_type, {"f16", "f32"});
+  table.add_enum("compute.kv_type", compute.kv_precision, {{"f16", KvPrecision::kF16}, {"f32", KvPrecision::kF32}});
   table.add_integer("compute.kv_bytes", compute.kv_bytes, 0, 64 * kTebibyte);
   table.add_integer("compute.kv_blocks", compute.kv_blocks, 0, std::int64_t{1} << 30);
-  table.add_integer("compute.block_tokens", compute.block_tokens, 1, 512);
+  table.add_real("compute.kv_memory_share", compute.memory_share, 0.01, 1.0);
+  table.add_integer("compute.block_tokens", compute.block_tokens, 16, 512);
+  table.add_integer("compute.max_context_tokens", compute.max_context_tokens, 0, kManyTokens - 1);
+  table.add_integer("compute.max_step_tokens", compute.max_step_tokens, 1, 1 << 20);
 }
 
 void bind(OptionTable& table, SchedulerOptions& sched) {

@@ -24,6 +24,14 @@ Status check(const SchedulerOptions& sched) {
   return {};
 }
 
+Status check(const CpuExecutorOptions& compute) {
+  if (compute.kv_bytes != 0 && compute.kv_blocks != 0) {
+    return contradiction("compute.kv_blocks", "give compute.kv_bytes or compute.kv_blocks, not both");
+  }
+  if (compute.block_tokens % 16 != 0) return contradiction("compute.block_tokens", "must be a multiple of 16");
+  return {};
+}
+
 Status check(const http::ServerOptions& http) {
   if (http.request.head_bytes < http.request.target_bytes) {
     return contradiction("http.head_bytes", "must be at least http.target_bytes: the head holds the target");
@@ -74,11 +82,8 @@ bool is_loopback(const std::string& host) {
 }
 
 Status check(const ServerConfig& config) {
-  if (config.compute.kv_bytes != 0 && config.compute.kv_blocks != 0) {
-    return contradiction("compute.kv_blocks", "give compute.kv_bytes or compute.kv_blocks, not both");
-  }
-  for (const auto& status : {check(config.engine.sched), check(config.http), check(config.serve, config.http),
-                             check(config.auth, config.http.host)}) {
+  for (const auto& status : {check(config.engine.sched), check(config.compute), check(config.http),
+                             check(config.serve, config.http), check(config.auth, config.http.host)}) {
     if (!status) return status;
   }
   return {};

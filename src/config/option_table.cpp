@@ -129,16 +129,26 @@ void OptionTable::add_text(std::string key, std::string& field) {
                       [&field] { return Value(field); }});
 }
 
-void OptionTable::add_choice(std::string key, std::string& field, std::vector<std::string> choices) {
+void OptionTable::add_word(std::string key, const std::vector<std::string>& words, std::function<void(std::size_t)> set,
+                           std::function<std::size_t()> get) {
   std::string allowed = "one of";
-  for (const auto& choice : choices) allowed += " " + quoted(choice);
-  add_text(std::move(key), field);
-  Option& option = options_.back();
-  option.allowed = std::move(allowed);
-  option.set = [choices = std::move(choices), set = std::move(option.set)](const Value& value) {
-    const auto* text = std::get_if<std::string>(&value);
-    return text != nullptr && std::find(choices.begin(), choices.end(), *text) != choices.end() && set(value);
-  };
+  for (const auto& word : words) allowed += " " + quoted(word);
+  options_.push_back({std::move(key), OptionKind::kText, std::move(allowed), false,
+                      [words, set = std::move(set)](const Value& value) {
+                        const auto* text = std::get_if<std::string>(&value);
+                        if (text == nullptr) return false;
+                        const auto found = std::find(words.begin(), words.end(), *text);
+                        if (found == words.end()) return false;
+                        set(static_cast<std::size_t>(found - words.begin()));
+                        return true;
+                      },
+                      [words, get = std::move(get)] { return Value(words[get()]); }});
+}
+
+void OptionTable::add_choice(std::string key, std::string& field, std::vector<std::string> choices) {
+  std::vector<std::pair<std::string, std::string>> words;
+  for (auto& choice : choices) words.emplace_back(choice, choice);
+  add_enum(std::move(key), field, std::move(words));
 }
 
 void OptionTable::add_texts(std::string key, std::vector<std::string>& field) {

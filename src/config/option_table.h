@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -39,6 +40,8 @@ class OptionTable {
   void add_duration(std::string key, Time& field, Duration unit, std::int64_t min, std::int64_t max);
   void add_text(std::string key, std::string& field);
   void add_choice(std::string key, std::string& field, std::vector<std::string> choices);
+  template <typename Enum>
+  void add_enum(std::string key, Enum& field, std::vector<std::pair<std::string, Enum>> words);
   void add_texts(std::string key, std::vector<std::string>& field);
   void add_secrets(std::string key, std::vector<std::string>& field);
 
@@ -52,6 +55,9 @@ class OptionTable {
   const Option* find(std::string_view key) const;
 
  private:
+  // A word out of a list, by its index.
+  void add_word(std::string key, const std::vector<std::string>& words, std::function<void(std::size_t)> set,
+                std::function<std::size_t()> get);
   void add_number(std::string key, std::int64_t min, std::int64_t max, std::function<void(std::int64_t)> set,
                   std::function<std::int64_t()> get);
   Error unknown(std::string_view key) const;
@@ -67,6 +73,19 @@ void OptionTable::add_integer(std::string key, Integer& field, std::int64_t min,
   add_number(
       std::move(key), min, max, [&field](std::int64_t value) { field = static_cast<Integer>(value); },
       [&field] { return static_cast<std::int64_t>(field); });
+}
+
+template <typename Enum>
+void OptionTable::add_enum(std::string key, Enum& field, std::vector<std::pair<std::string, Enum>> words) {
+  std::vector<std::string> names;
+  for (const auto& word : words) names.push_back(word.first);
+  add_word(
+      std::move(key), names, [&field, words](std::size_t index) { field = words[index].second; },
+      [&field, words] {
+        std::size_t index = 0;
+        while (index + 1 < words.size() && words[index].second != field) ++index;
+        return index;
+      });
 }
 
 template <typename Time>

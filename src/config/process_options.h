@@ -24,13 +24,4 @@ struct AuthOptions {
   bool no_auth = false;      // serve beyond this machine without a key
 };
 
-// What compute may use of this machine.
-struct ComputeOptions {
-  int threads = 0;              // 0: physical cores that affinity and cgroup quota allow
-  std::string kv_type = "f16";  // f16 | f32
-  std::uint64_t kv_bytes = 0;   // 0: from the memory that is available
-  std::uint32_t kv_blocks = 0;  // 0: from kv_bytes
-  std::uint32_t block_tokens = 16;
-};
-
 }  // namespace takt::config

@@ -7,6 +7,7 @@
 #include "config/option_table.h"
 #include "config/process_options.h"
 #include "engine/options.h"
+#include "exec/cpu/options.h"
 #include "http/options.h"
 #include "serve/options.h"
 
@@ -15,7 +16,7 @@ namespace takt::config {
 struct ServerConfig {
   ProcessOptions process;
   AuthOptions auth;
-  ComputeOptions compute;
+  CpuExecutorOptions compute;  // max_sequences is sched's
   http::ServerOptions http;
   serve::ServeOptions serve;  // with the API's limits
   EngineOptions engine;       // with the scheduler's and KV's; the same for every model
