@@ -11,26 +11,32 @@
 
 namespace takt::http {
 
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
 struct Request {
   std::string method;  // upper case
   std::string path;    // decoded, without the query
   std::string query;   // raw, without '?'
-  std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
+  Headers headers;     // names in lower case, in the order they came; trailers are left out
   std::string body;
-  std::string peer;    // address of the other side
+  std::string peer;  // address of the other side, without its port
 
   // First header of that (lower-case) name; empty when absent.
   std::string_view header(std::string_view name) const;
 };
 
+// Headers that frame the message (Content-Length, Transfer-Encoding, Connection, Date) are the server's: those given
+// here are left out, and so is a header whose name or value could not stand in one line.
 struct Response {
   int status = 200;
   std::string content_type = "application/json";
-  std::vector<std::pair<std::string, std::string>> headers;
+  Headers headers;
   std::string body;
 };
 
-// One answer to one request. Every method may be called from any thread; calls after the answer has ended or the client has gone do nothing.
+// One answer to one request. Every method may be called from any thread and returns without waiting for the network;
+// calls after the answer has ended or the client has gone do nothing. A responder that is dropped without an answer
+// answers 500; one dropped inside a stream aborts it.
 class Responder {
  public:
   virtual ~Responder() = default;
@@ -38,15 +44,17 @@ class Responder {
   // A whole answer. Once; not together with begin_stream.
   virtual void send(Response response) = 0;
 
-  // A streamed answer: head, then chunks, then end. Chunks go out in order; they are queued up to the server's send limit, and a reader that stays
-  // behind is cut (on_closed is called).
-  virtual void begin_stream(int status, std::string content_type, std::vector<std::pair<std::string, std::string>> headers) = 0;
+  // A streamed answer: head, then chunks, then end. The head goes out at once. Chunks go out in order; they are queued
+  // up to the server's send limit, and a reader that stays behind is cut (on_closed is called). Empty chunks are
+  // ignored.
+  virtual void begin_stream(int status, std::string content_type, Headers headers) = 0;
   virtual void write(std::string chunk) = 0;
   virtual void end_stream() = 0;
-  // Ends the connection without a clean end, so that the client notices.
+  // Sends what is queued, then ends the connection without a clean end, so that the client notices.
   virtual void abort() = 0;
 
-  // Called once, on a network thread, when the client has gone or was cut before the answer ended; at once if that is already so. Must not block.
+  // Called once, on a network thread, when the client has gone or was cut before the answer ended; at once, on the
+  // calling thread, if that is already so. Never called after send, end_stream or abort. Must not block.
   enum class Closed { kClientGone, kSlowReader };
   virtual void on_closed(std::function<void(Closed)> callback) = 0;
 
@@ -57,7 +65,8 @@ class Responder {
 class Handler {
  public:
   virtual ~Handler() = default;
-  // Called on a network thread: must hand the work on, not do it. The responder may be answered at once or later, from any thread.
+  // Called on a network thread: must hand the work on, not do it. The responder may be answered at once or later, from
+  // any thread. The next request of the same connection is not handed over before this one's answer has ended.
   virtual void handle(Request request, std::shared_ptr<Responder> responder) = 0;
 };
 

@@ -1,0 +1,12 @@
+#include "http/handler.h"
+
+namespace takt::http {
+
+std::string_view Request::header(std::string_view name) const {
+  for (const auto& [key, value] : headers) {
+    if (key == name) return value;
+  }
+  return {};
+}
+
+}  // namespace takt::http
