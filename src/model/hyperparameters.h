@@ -20,12 +20,6 @@ struct RopeScaling {
   float beta_slow = 1.0F;              // YaRN: rotations below which it is interpolated
 };
 
-// Which two values of a head are rotated together.
-enum class RopeOrder : std::uint8_t {
-  kNormal,  // 2i and 2i + 1
-  kNeox,    // i and i + dimensions / 2
-};
-
 struct Hyperparameters {
   std::string architecture;
   std::uint32_t context_length = 0;
@@ -38,7 +32,6 @@ struct Hyperparameters {
   float rms_epsilon = 0.0F;
   std::uint32_t rope_dimensions = 0;  // the first ones of a head
   float rope_base = 10000.0F;
-  RopeOrder rope_order = RopeOrder::kNormal;
   RopeScaling rope_scaling;
   std::uint32_t experts = 0;       // 0: dense
   std::uint32_t experts_used = 0;  // per token
@@ -48,7 +41,7 @@ struct Hyperparameters {
 // general.architecture. Errors: the key is missing or no string.
 Result<std::string> read_architecture_name(const GgufFile& file);
 
-// Reads ARCHITECTURE.*; the caller sets what is the architecture's own (rope_order). The vocabulary's size is that of
+// Reads ARCHITECTURE.*. The vocabulary's size is that of
 // the token list, which ARCHITECTURE.vocab_size must equal where it is given. Errors: kInvalidArgument, kUnsupported;
 // field and message name the key.
 Result<Hyperparameters> read_hyperparameters(const GgufFile& file);

@@ -4,14 +4,17 @@
 #include <cmath>
 #include <numbers>
 
+#include "kernels/math.h"
+#include "kernels/rows.h"
+
 namespace takt {
 namespace {
 
 // The pair (as a fraction of all dimensions) that turns `rotations` times over the original context.
 double correction_dimension(const Hyperparameters& h, double rotations) {
   const double dimensions = h.rope_dimensions;
-  return dimensions * std::log(h.rope_scaling.original_context / (rotations * 2.0 * std::numbers::pi)) /
-         (2.0 * std::log(static_cast<double>(h.rope_base)));
+  return dimensions * log_f64(h.rope_scaling.original_context / (rotations * 2.0 * std::numbers::pi)) /
+         (2.0 * log_f64(h.rope_base));
 }
 
 }  // namespace
@@ -25,7 +28,7 @@ RopeFrequencies make_rope_frequencies(const Hyperparameters& h, std::span<const 
   const double low = std::max(0.0, std::floor(correction_dimension(h, scaling.beta_fast)));
   const double high = std::min(h.rope_dimensions - 1.0, std::ceil(correction_dimension(h, scaling.beta_slow)));
   for (std::size_t i = 0; i < pairs; ++i) {
-    double frequency = std::pow(static_cast<double>(h.rope_base), -2.0 * static_cast<double>(i) / h.rope_dimensions);
+    double frequency = rope_frequency(h.rope_base, i, h.rope_dimensions);
     if (!factors.empty()) frequency /= factors[i];
     double stretch = interpolation;
     if (scaling.kind == RopeScalingKind::kYarn) {
@@ -33,10 +36,10 @@ RopeFrequencies make_rope_frequencies(const Hyperparameters& h, std::span<const 
       const double ramp = std::clamp((static_cast<double>(i) - low) / std::max(0.001, high - low), 0.0, 1.0);
       stretch = interpolation * ramp + (1.0 - ramp);
     }
-    out.frequency[i] = static_cast<float>(frequency * stretch);
+    out.frequency[i] = frequency * stretch;
   }
   if (scaling.kind == RopeScalingKind::kYarn) {
-    const double stretched = scaling.factor > 1.0F ? 1.0 + 0.1 * std::log(static_cast<double>(scaling.factor)) : 1.0;
+    const double stretched = scaling.factor > 1.0F ? 1.0 + 0.1 * log_f64(scaling.factor) : 1.0;
     out.magnitude = static_cast<float>(stretched * scaling.attention_factor);
   }
   return out;

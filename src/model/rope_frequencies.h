@@ -10,8 +10,8 @@
 namespace takt {
 
 struct RopeFrequencies {
-  std::vector<float> frequency;  // one per rotated pair
-  float magnitude = 1.0F;        // factor on cos and sin
+  std::vector<double> frequency;  // one per rotated pair
+  float magnitude = 1.0F;         // factor on cos and sin
 };
 
 // `factors`: divisors per pair as files of the Llama 3 family have them (rope_freqs.weight), or empty.

@@ -35,6 +35,14 @@ inline std::vector<float> read_npy_floats(const std::filesystem::path& path) {
   return values;
 }
 
+// A model's name as a test's name may be: "quant/llama-Q4_0" -> "quant_llama_Q4_0".
+inline std::string identifier(std::string name) {
+  for (char& c : name) {
+    if (c == '-' || c == '/' || c == '.') c = '_';
+  }
+  return name;
+}
+
 }  // namespace takt::golden
 
 // Skips the running test, with the name of what is missing.

@@ -1,0 +1,74 @@
+// The executor that computes on this machine's CPUs.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "exec/cpu/cpu_runtime.h"
+#include "exec/cpu/kv_arena.h"
+#include "exec/cpu/memory_plan.h"
+#include "exec/cpu/options.h"
+#include "exec/cpu/step_batch.h"
+#include "exec/executor.h"
+#include "model/load.h"
+#include "sampling/sampler.h"
+
+namespace takt {
+
+// Depth 1: a step is computed inside collect(), on the caller's thread and the pool's. A token depends on the model
+// file, the sequence's parameters and its known tokens alone: not on other entries, chunks, blocks, threads or the
+// instruction set.
+class CpuExecutor final : public Executor {
+ public:
+  // `clock` outlives the executor and measures steps. Errors: as load_model, make_cpu_runtime and plan_memory.
+  static Result<std::unique_ptr<CpuExecutor>> load(const std::filesystem::path& model,
+                                                   const CpuExecutorOptions& options, const Clock& clock,
+                                                   LoadProgress progress = {});
+
+  const ModelVocabulary& vocabulary() const { return model_.vocabulary; }
+  const MemoryPlan& memory_plan() const { return plan_; }
+  const CpuRuntime& runtime() const { return runtime_; }
+
+  const ExecutorCapabilities& capabilities() const override { return capabilities_; }
+  Status open(SequenceSpec spec) override;
+  void close(SequenceId sequence) noexcept override;
+  Result<StepTicket> submit(const BoundStep& step) override;
+  Result<StepResult> collect(StepTicket ticket) override;
+  Status read_block(GroupId group, BlockId block, std::span<std::byte> bytes) const override;
+  Status write_block(GroupId group, BlockId block, std::span<const std::byte> bytes) override;
+
+ private:
+  CpuExecutor(CpuRuntime runtime, LoadedModel model, KvArena arena, const MemoryPlan& plan,
+              const CpuExecutorOptions& options, const Clock& clock);
+  Status reserve(const CpuExecutorOptions& options);
+  Status compute(StepResult& result);
+  // Makes the logits of up to kLogitRows rows and turns each into a token or a logprob.
+  Status finish_rows(std::span<const LogitRow> rows, StepResult& result);
+  void finish_row(const LogitRow& row, std::span<const float> logits, SamplerScratch& scratch,
+                  EntryResult& entry) const;
+  Status check_block(GroupId group, BlockId block, std::size_t bytes) const;
+
+  CpuRuntime runtime_;
+  LoadedModel model_;
+  KvArena arena_;
+  MemoryPlan plan_;
+  const Clock& clock_;
+  ExecutorCapabilities capabilities_;
+  StepLimits limits_;
+
+  std::unordered_map<SequenceId, SamplerState> sequences_;
+  bool step_submitted_ = false;
+  BoundStep step_;
+  StepBatch batch_;
+  std::vector<SamplerState*> samplers_;  // per entry of the step
+
+  DecoderWorkspace workspace_;
+  AlignedBuffer logits_;
+  std::vector<std::uint32_t> tile_rows_;
+  std::vector<SamplerScratch> scratch_;  // per thread
+};
+
+}  // namespace takt

@@ -1,0 +1,51 @@
+#include "model/decoder_workspace.h"
+
+#include <algorithm>
+
+namespace takt {
+
+std::array<DecoderWorkspace::Extent, kBufferCount> DecoderWorkspace::extents(const WorkspaceShape& shape,
+                                                                             const WorkspaceLimits& limits) {
+  const std::size_t expert_rows = shape.experts > 0 ? limits.rows : 0;
+  return {{{limits.rows, shape.embedding},
+           {limits.rows, shape.embedding},
+           {limits.rows, shape.queries},
+           {limits.rows, shape.keys},
+           {limits.rows, shape.keys},
+           {limits.rows, shape.queries},
+           {limits.rows, shape.embedding},
+           {limits.rows, shape.feed_forward},
+           {limits.rows, shape.feed_forward},
+           {expert_rows, shape.embedding},
+           {expert_rows, shape.embedding},
+           {expert_rows, shape.experts},
+           {limits.logit_rows, shape.embedding}}};
+}
+
+std::size_t DecoderWorkspace::bytes(const WorkspaceShape& shape, const WorkspaceLimits& limits) {
+  std::size_t floats = 0;
+  for (const Extent& extent : extents(shape, limits)) floats += extent.rows * extent.cols;
+  // Activations in int8 with their scales, in two formats: a little over two bytes a value.
+  const std::size_t widest = std::max({shape.embedding, shape.queries, shape.feed_forward});
+  return floats * sizeof(float) + limits.rows * widest * 5 / 2;
+}
+
+Status DecoderWorkspace::reserve(const WorkspaceShape& shape, const WorkspaceLimits& limits) {
+  const auto wanted = extents(shape, limits);
+  for (std::size_t i = 0; i < kBufferCount; ++i) {
+    widths_[i] = wanted[i].cols;
+    if (!buffers_[i].reserve(wanted[i].rows * wanted[i].cols * sizeof(float))) {
+      return Error{ErrorCode::kResourceExhausted, "no memory for the workspace of a step", {}};
+    }
+  }
+  limits_ = limits;
+  return activations.reserve(std::max(limits.rows, limits.logit_rows),
+                             std::max({shape.embedding, shape.queries, shape.feed_forward}));
+}
+
+MatrixView DecoderWorkspace::view(Buffer buffer, std::size_t rows) {
+  const auto index = static_cast<std::size_t>(buffer);
+  return {buffers_[index].as<float>(), rows, widths_[index], widths_[index]};
+}
+
+}  // namespace takt

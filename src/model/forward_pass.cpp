@@ -1,0 +1,170 @@
+#include "model/forward_pass.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/math.h"
+
+namespace takt {
+namespace {
+
+ActivationFormats formats_of(const Linear& linear) {
+  return linear.weight.activation_formats();
+}
+
+void add_bias_of(const Compute& compute, const Linear& linear, MatrixView out) {
+  if (!linear.bias.empty()) add_bias(compute, out, linear.bias.data());
+}
+
+}  // namespace
+
+ForwardPass::ForwardPass(const Compute& compute, const StepRows& rows, const KvCache& cache,
+                         DecoderWorkspace& workspace)
+    : compute_(compute), rows_(rows), cache_(cache), workspace_(workspace) {
+  if (rows.tokens.size() > workspace.limits().rows || rows.positions.size() != rows.tokens.size()) {
+    status_ = Error::internal("a step of " + std::to_string(rows.tokens.size()) + " rows in a workspace for " +
+                              std::to_string(workspace.limits().rows));
+  }
+}
+
+void ForwardPass::prepare_rope(const RopeFrequencies& frequencies) {
+  if (status_.ok()) workspace_.rope.assign(rows_.positions, frequencies.frequency, frequencies.magnitude);
+}
+
+void ForwardPass::embed(const EmbeddingTable& table) {
+  if (!status_.ok()) return;
+  check(look_up_rows(table.type, {table.bytes.data(), table.rows * row_bytes(table.type, table.cols)}, rows_.tokens,
+                     view(Buffer::kHidden)));
+}
+
+void ForwardPass::normalise(const std::vector<float>& weight, float epsilon) {
+  if (status_.ok()) rms_norm(compute_, view(Buffer::kHidden), weight.data(), epsilon, view(Buffer::kNormalised));
+}
+
+void ForwardPass::project(MatrixView input, std::initializer_list<Projection> projections) {
+  if (!status_.ok()) return;
+  ActivationFormats formats = ActivationFormats::kNone;
+  for (const Projection& projection : projections) formats = formats | formats_of(*projection.linear);
+  check(workspace_.activations.assign(compute_, input, formats));
+  std::array<Product, kMostProducts> products{};
+  std::size_t count = 0;
+  for (const Projection& projection : projections) {
+    products[count++] = {&projection.linear->weight, &workspace_.activations, projection.out};
+  }
+  if (status_.ok()) check(matmul(compute_, std::span(products.data(), count)));
+  for (const Projection& projection : projections) add_bias_of(compute_, *projection.linear, projection.out);
+}
+
+void ForwardPass::project_queries_keys_values(const Linear& q, const Linear& k, const Linear& v) {
+  project(view(Buffer::kNormalised),
+          {{&q, view(Buffer::kQueries)}, {&k, view(Buffer::kKeys)}, {&v, view(Buffer::kValues)}});
+}
+
+void ForwardPass::rotate(RopeOrder order, std::size_t head_size) {
+  if (!status_.ok()) return;
+  apply_rope(compute_, workspace_.rope, order, head_size, view(Buffer::kQueries));
+  apply_rope(compute_, workspace_.rope, order, head_size, view(Buffer::kKeys));
+}
+
+void ForwardPass::attend(const AttentionParams& params) {
+  if (!status_.ok()) return;
+  check(store_keys_values(compute_, cache_, params.layer, rows_.sequences, view(Buffer::kKeys), view(Buffer::kValues)));
+  if (!status_.ok()) return;
+  check(takt::attend(compute_, cache_, params, rows_.sequences, view(Buffer::kQueries), view(Buffer::kAttended),
+                     workspace_.attention));
+}
+
+void ForwardPass::add_projected_attention(const Linear& output) {
+  project(view(Buffer::kAttended), {{&output, view(Buffer::kProjected)}});
+  if (status_.ok()) add(compute_, view(Buffer::kHidden), view(Buffer::kProjected));
+}
+
+void ForwardPass::add_gated_feed_forward(const Linear& gate, const Linear& up, const Linear& down) {
+  project(view(Buffer::kNormalised), {{&gate, view(Buffer::kGate)}, {&up, view(Buffer::kUp)}});
+  if (status_.ok()) silu_multiply(compute_, view(Buffer::kGate), view(Buffer::kUp));
+  project(view(Buffer::kGate), {{&down, view(Buffer::kProjected)}});
+  if (status_.ok()) add(compute_, view(Buffer::kHidden), view(Buffer::kProjected));
+}
+
+// Turns each row's router logits into weights: 0 for experts that are not used.
+void ForwardPass::choose_experts(const ExpertWeights& experts) {
+  const MatrixView router = view(Buffer::kRouter);
+  std::vector<std::uint32_t> order(router.cols);
+  for (std::size_t row = 0; row < router.rows; ++row) {
+    float* logits = router.row(row);
+    for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::partial_sort(order.begin(), order.begin() + experts.used, order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
+    });
+    // Softmax over the chosen ones: the same as over all, made to sum to 1.
+    const float largest = logits[order[0]];
+    std::sort(order.begin(), order.begin() + experts.used);
+    std::vector<float> weights(router.cols, 0.0F);
+    float sum = 0.0F;
+    for (std::uint32_t i = 0; i < experts.used; ++i) {
+      weights[order[i]] = exp_f32(logits[order[i]] - largest);
+      sum += weights[order[i]];
+    }
+    for (std::size_t i = 0; i < router.cols; ++i) logits[i] = weights[i] / sum;
+  }
+}
+
+void ForwardPass::run_expert(const ExpertWeights& experts, std::size_t expert) {
+  const MatrixView router = view(Buffer::kRouter);
+  const MatrixView normalised = view(Buffer::kNormalised);
+  std::vector<std::size_t> chosen;
+  for (std::size_t row = 0; row < router.rows; ++row) {
+    if (router.row(row)[expert] != 0.0F) chosen.push_back(row);
+  }
+  if (chosen.empty()) return;
+  const MatrixView input = workspace_.view(Buffer::kExpertInput, chosen.size());
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    std::memcpy(input.row(i), normalised.row(chosen[i]), input.cols * sizeof(float));
+  }
+  const MatrixView gate = workspace_.view(Buffer::kGate, chosen.size());
+  const MatrixView up = workspace_.view(Buffer::kUp, chosen.size());
+  const MatrixView output = workspace_.view(Buffer::kExpertOutput, chosen.size());
+  project(input, {{&experts.gate[expert], gate}, {&experts.up[expert], up}});
+  if (status_.ok()) silu_multiply(compute_, gate, up);
+  project(gate, {{&experts.down[expert], output}});
+  if (!status_.ok()) return;
+  const MatrixView sum = view(Buffer::kProjected);
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const float weight = router.row(chosen[i])[expert];
+    float* target = sum.row(chosen[i]);
+    for (std::size_t c = 0; c < sum.cols; ++c) target[c] = std::fma(weight, output.row(i)[c], target[c]);
+  }
+}
+
+void ForwardPass::add_experts(const ExpertWeights& experts) {
+  project(view(Buffer::kNormalised), {{&experts.router, view(Buffer::kRouter)}});
+  if (!status_.ok()) return;
+  choose_experts(experts);
+  const MatrixView sum = view(Buffer::kProjected);
+  std::fill_n(sum.data, sum.rows * sum.cols, 0.0F);
+  for (std::size_t expert = 0; expert < experts.gate.size() && status_.ok(); ++expert) run_expert(experts, expert);
+  if (status_.ok()) add(compute_, view(Buffer::kHidden), sum);
+}
+
+Status output_logits(const Compute& compute, std::span<const std::uint32_t> rows, const std::vector<float>& norm,
+                     float epsilon, const Linear& output, DecoderWorkspace& workspace, MatrixView out) {
+  if (rows.size() > workspace.limits().logit_rows) {
+    return Error::internal("logits of " + std::to_string(rows.size()) + " rows in a workspace for " +
+                           std::to_string(workspace.limits().logit_rows));
+  }
+  const MatrixView hidden = workspace.view(Buffer::kHidden, workspace.limits().rows);
+  const MatrixView gathered = workspace.view(Buffer::kLogitRows, rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] >= hidden.rows) return Error::internal("logits of a row outside the step");
+    std::memcpy(gathered.row(i), hidden.row(rows[i]), hidden.cols * sizeof(float));
+  }
+  rms_norm(compute, gathered, norm.data(), epsilon, gathered);
+  if (Status status = workspace.activations.assign(compute, gathered, formats_of(output)); !status) return status;
+  if (Status status = matmul(compute, output.weight, workspace.activations, out); !status) return status;
+  add_bias_of(compute, output, out);
+  return {};
+}
+
+}  // namespace takt

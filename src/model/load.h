@@ -1,0 +1,33 @@
+// From a file to a model that can be run.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "core/model_vocabulary.h"
+#include "model/decoder.h"
+#include "model/gguf.h"
+#include "model/weight_source.h"
+
+namespace takt {
+
+struct LoadedModel {
+  std::string name;  // general.name, else the file's name without its ending
+  ModelVocabulary vocabulary;
+  std::unique_ptr<Decoder> decoder;
+  std::size_t weight_bytes = 0;
+};
+
+// Checks everything that can be checked without reading weights: metadata, vocabulary, architecture, every tensor's
+// presence, shape and type. The decoder in the result answers only questions about shapes.
+Result<LoadedModel> plan_model(const GgufFile& file, const std::string& file_name);
+
+// Plans, then reads and repacks all weights on the pool's threads. There is no deadline. The file is closed afterwards
+// and nothing refers to it. Errors name the key, tensor or count at fault: kNotFound, kIo, kInvalidArgument,
+// kUnsupported, kResourceExhausted.
+Result<LoadedModel> load_model(const std::filesystem::path& path, ThreadPool& pool, LoadProgress progress = {});
+
+}  // namespace takt

@@ -1,0 +1,86 @@
+// Weights by name, checked and in the form that kernels read. An architecture asks for what it needs in its own order;
+// the first failure is kept and named, later requests give empty things.
+//
+// Two ways to run the same requests: planning (no pool) only checks names, shapes and types and adds up memory; loading
+// also reads the file, refuses NaN and infinity, and repacks on all threads. Loading a file that planning accepted can
+// fail only by I/O, memory or values that are not finite.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "kernels/aligned_buffer.h"
+#include "kernels/packed_matrix.h"
+#include "model/gguf.h"
+
+namespace takt {
+
+// A matrix with its bias; `bias` is empty where there is none.
+struct Linear {
+  PackedMatrix weight;
+  std::vector<float> bias;
+  AlignedBuffer file_bytes;  // of types that are computed with as the file has them; `weight` refers to it
+};
+
+// Rows to be looked up, as the file has them.
+struct EmbeddingTable {
+  TensorType type = TensorType::kF32;
+  std::size_t rows = 0;
+  std::size_t cols = 0;
+  AlignedBuffer bytes;
+
+  // Writes the `cols` values of a row below `rows`.
+  void look_up(std::size_t row, float* out) const;
+};
+
+// Bytes read so far and in all. Called from the loading thread, after each tensor.
+using LoadProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+
+class WeightSource {
+ public:
+  static WeightSource planning(const GgufFile& file) { return WeightSource(file, nullptr, {}); }
+  static WeightSource loading(const GgufFile& file, ThreadPool& pool, LoadProgress progress) {
+    return WeightSource(file, &pool, std::move(progress));
+  }
+
+  bool has(const std::string& tensor) const { return file_.find_tensor(tensor) != nullptr; }
+
+  // NAME.weight of `outputs` rows and `inputs` columns, and NAME.bias of `outputs` values where the file has it.
+  Linear linear(const std::string& name, std::size_t outputs, std::size_t inputs);
+  // The same for `count` matrices in one tensor of three dimensions.
+  std::vector<Linear> linears(const std::string& name, std::size_t count, std::size_t outputs, std::size_t inputs);
+  std::vector<float> vector(const std::string& tensor, std::size_t size);
+  std::vector<float> optional_vector(const std::string& tensor, std::size_t size);
+  EmbeddingTable embedding(const std::string& tensor, std::size_t rows, std::size_t cols);
+
+  const Status& status() const { return status_; }
+  std::size_t memory_bytes() const { return memory_bytes_; }  // of everything given so far
+
+ private:
+  WeightSource(const GgufFile& file, ThreadPool* pool, LoadProgress progress)
+      : file_(file), pool_(pool), progress_(std::move(progress)) {
+    for (const GgufTensor& tensor : file.tensors()) bytes_total_ += tensor.bytes;
+  }
+
+  // Null, and the failure kept, unless the tensor is there with this shape and a type that can be computed with.
+  const GgufTensor* find(const std::string& name, const std::vector<std::uint64_t>& shape);
+  bool read(const GgufTensor& tensor, AlignedBuffer& out);
+  bool pack(const GgufTensor& tensor, std::span<const std::byte> bytes, Linear& out);
+  void fail(Error error);
+
+  const GgufFile& file_;
+  ThreadPool* pool_;
+  LoadProgress progress_;
+  Status status_;
+  AlignedBuffer staging_;
+  std::size_t memory_bytes_ = 0;
+  std::uint64_t bytes_done_ = 0;
+  std::uint64_t bytes_total_ = 0;
+};
+
+}  // namespace takt
