@@ -125,30 +125,37 @@ struct Avx2Lanes {
   static TAKT_INLINE void dot_nibbles(const std::uint8_t* lines, const std::int8_t* x, std::size_t stride,
                                       I (&dots)[R]) {
     const __m256i ones = _mm256_set1_epi16(1);
-    __m256i pairs[R];
+    I pairs[R];
     nibble_pairs<R>(lines, x, stride, pairs);
-    for (int r = 0; r < R; ++r) dots[r].a = _mm256_madd_epi16(pairs[r], ones);
-    nibble_pairs<R>(lines + 32, x, stride, pairs);
-    for (int r = 0; r < R; ++r) dots[r].b = _mm256_madd_epi16(pairs[r], ones);
+    for (int r = 0; r < R; ++r) dots[r] = {_mm256_madd_epi16(pairs[r].a, ones), _mm256_madd_epi16(pairs[r].b, ones)};
   }
 
   template <int R>
   static TAKT_INLINE void dot_nibbles_scaled(const std::uint8_t* lines, const std::int8_t* x, std::size_t stride,
                                              I scale_pairs, I (&sums)[R]) {
-    __m256i pairs[R];
+    I pairs[R];
     nibble_pairs<R>(lines, x, stride, pairs);
-    for (int r = 0; r < R; ++r) sums[r].a = _mm256_add_epi32(sums[r].a, _mm256_madd_epi16(pairs[r], scale_pairs.a));
-    nibble_pairs<R>(lines + 32, x, stride, pairs);
-    for (int r = 0; r < R; ++r) sums[r].b = _mm256_add_epi32(sums[r].b, _mm256_madd_epi16(pairs[r], scale_pairs.b));
+    for (int r = 0; r < R; ++r) sums[r] = add_int(sums[r], multiply_add_pairs(pairs[r], scale_pairs));
   }
 
+  // |w| * (x with w's sign): 2 * 128 * 127 fits 16 bits, twice that does not, so each product is widened.
   template <int R>
   static TAKT_INLINE void dot_bytes(const std::int8_t* lines, const std::int8_t* x, std::size_t stride, I (&dots)[R]) {
-    __m256i sums[R];
-    byte_dots<R>(lines, x, stride, sums);
-    for (int r = 0; r < R; ++r) dots[r].a = sums[r];
-    byte_dots<R>(lines + 32, x, stride, sums);
-    for (int r = 0; r < R; ++r) dots[r].b = sums[r];
+    const __m256i ones = _mm256_set1_epi16(1);
+    for (int r = 0; r < R; ++r) dots[r] = broadcast_int(0);
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; ++j) {
+      const I weights = {load_bytes(lines + 64 * j), load_bytes(lines + 64 * j + 32)};
+      const I magnitudes = {_mm256_abs_epi8(weights.a), _mm256_abs_epi8(weights.b)};
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r) {
+        const __m256i four = broadcast_four(x + static_cast<std::size_t>(r) * stride + 4 * j);
+        const __m256i a = _mm256_maddubs_epi16(magnitudes.a, _mm256_sign_epi8(four, weights.a));
+        const __m256i b = _mm256_maddubs_epi16(magnitudes.b, _mm256_sign_epi8(four, weights.b));
+        dots[r] = add_int(dots[r], {_mm256_madd_epi16(a, ones), _mm256_madd_epi16(b, ones)});
+        keep_order(dots[r]);
+      }
+    }
   }
 
   static TAKT_INLINE I multiply_add_pairs(I x, I y) {
@@ -156,51 +163,46 @@ struct Avx2Lanes {
   }
 
  private:
-  static TAKT_INLINE __m256i load_bytes(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+  // Sums stay in their registers: GCC 12 otherwise regroups the integer additions, keeps all products alive at once and
+  // spills them.
+  static TAKT_INLINE void keep_order(I& sums) {
+    __asm__("" : "+x"(sums.a), "+x"(sums.b));
+  }
+
+  static TAKT_INLINE __m256i load_bytes(const void* p) {
+    return _mm256_loadu_si256(static_cast<const __m256i*>(p));
+  }
   static TAKT_INLINE __m256i broadcast_four(const std::int8_t* p) {
     std::int32_t word;
     __builtin_memcpy(&word, p, sizeof word);
     return _mm256_set1_epi32(word);
   }
 
-  // Eight lanes: each holds the sums over the even and the odd pairs of its 32 products. 8 * 2 * 15 * 127 = 30480 fits
-  // 16 bits.
+  // Each lane holds, in 16 bits, the sums over the even and the odd pairs of its 32 products: 8 * 2 * 15 * 127 = 30480
+  // fits.
   template <int R>
   static TAKT_INLINE void nibble_pairs(const std::uint8_t* lines, const std::int8_t* x, std::size_t stride,
-                                       __m256i (&pairs)[R]) {
+                                       I (&pairs)[R]) {
     const __m256i low_mask = _mm256_set1_epi8(15);
-    for (int r = 0; r < R; ++r) pairs[r] = _mm256_setzero_si256();
+    for (int r = 0; r < R; ++r) pairs[r] = broadcast_int(0);
 #pragma GCC unroll 4
     for (int j = 0; j < 4; ++j) {
-      const __m256i packed = load_bytes(lines + 64 * j);
-      const __m256i low = _mm256_and_si256(packed, low_mask);
-      const __m256i high = _mm256_and_si256(_mm256_srli_epi16(packed, 4), low_mask);
-#pragma GCC unroll 8
+      const I packed = {load_bytes(lines + 64 * j), load_bytes(lines + 64 * j + 32)};
+      const I low = {_mm256_and_si256(packed.a, low_mask), _mm256_and_si256(packed.b, low_mask)};
+      const I high = {_mm256_and_si256(_mm256_srli_epi16(packed.a, 4), low_mask),
+                      _mm256_and_si256(_mm256_srli_epi16(packed.b, 4), low_mask)};
+#pragma GCC unroll 4
       for (int r = 0; r < R; ++r) {
         const std::int8_t* row = x + static_cast<std::size_t>(r) * stride + 4 * j;
-        pairs[r] = _mm256_add_epi16(pairs[r], _mm256_maddubs_epi16(low, broadcast_four(row)));
-        pairs[r] = _mm256_add_epi16(pairs[r], _mm256_maddubs_epi16(high, broadcast_four(row + 16)));
+        add_products(low, broadcast_four(row), pairs[r]);
+        add_products(high, broadcast_four(row + 16), pairs[r]);
       }
     }
   }
-
-  // |w| * (x with w's sign): 2 * 128 * 127 fits 16 bits, twice that does not, so each product is widened.
-  template <int R>
-  static TAKT_INLINE void byte_dots(const std::int8_t* lines, const std::int8_t* x, std::size_t stride,
-                                    __m256i (&sums)[R]) {
-    const __m256i ones = _mm256_set1_epi16(1);
-    for (int r = 0; r < R; ++r) sums[r] = _mm256_setzero_si256();
-#pragma GCC unroll 8
-    for (int j = 0; j < 8; ++j) {
-      const __m256i weights = load_bytes(lines + 64 * j);
-      const __m256i magnitude = _mm256_abs_epi8(weights);
-#pragma GCC unroll 8
-      for (int r = 0; r < R; ++r) {
-        const __m256i signed_x =
-            _mm256_sign_epi8(broadcast_four(x + static_cast<std::size_t>(r) * stride + 4 * j), weights);
-        sums[r] = _mm256_add_epi32(sums[r], _mm256_madd_epi16(_mm256_maddubs_epi16(magnitude, signed_x), ones));
-      }
-    }
+  static TAKT_INLINE void add_products(const I& weights, __m256i x, I& pairs) {
+    pairs.a = _mm256_add_epi16(pairs.a, _mm256_maddubs_epi16(weights.a, x));
+    pairs.b = _mm256_add_epi16(pairs.b, _mm256_maddubs_epi16(weights.b, x));
+    keep_order(pairs);
   }
 };
 

@@ -38,15 +38,11 @@ struct MatmulKernels {
   }
 
  private:
-  // One unpack of the weights serves up to eight rows; how rows are grouped changes no sum.
+  // One unpack of the weights serves up to four rows; how rows are grouped changes no sum.
   template <typename Format>
   static void in_row_groups(const StripeProduct& p) {
     std::size_t row = 0;
-    for (; row + 8 <= p.rows; row += 8) Format::template rows<8>(p, row);
-    if (row + 4 <= p.rows) {
-      Format::template rows<4>(p, row);
-      row += 4;
-    }
+    for (; row + 4 <= p.rows; row += 4) Format::template rows<4>(p, row);
     if (row + 2 <= p.rows) {
       Format::template rows<2>(p, row);
       row += 2;
