@@ -24,6 +24,7 @@ struct EncodeOptions {
   bool add_special = false;                  // BOS, EOS, CLS, SEP as the file says; BOS is not doubled when the text already begins with it
   bool parse_special = false;                // control tokens written in the text become tokens
   std::span<const TextRange> untrusted = {};  // with parse_special: where it does not hold; sorted, disjoint
+  bool keep_written_first = false;            // keep a BOS (or CLS) that the text begins with beside the added one, as reference encoders do
 };
 
 // Immutable after creation; every method may be called from any thread.
