@@ -1,7 +1,7 @@
-// Every change in a request's life, as the engine publishes it. Metrics, the text side, logs and explain read these and nothing else.
+// Every change in a request's life, as the engine publishes it. Metrics, the text side, logs and explain read these and
+// nothing else.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <variant>
@@ -33,7 +33,8 @@ struct Admitted {
   std::uint32_t cached_tokens = 0;  // prompt tokens found in the prefix cache
 };
 
-// One token of one choice. Choices' tokens come in order. The end token that ends a choice is neither published nor counted.
+// One token of one choice. Choices' tokens come in order. The end token that ends a choice is neither published nor
+// counted.
 struct TokenSampled {
   RequestId request;
   std::uint32_t choice = 0;
@@ -59,7 +60,7 @@ struct ChoiceFinished {
   std::uint32_t choice = 0;
   FinishReason reason = FinishReason::kStop;
   std::uint32_t generated_tokens = 0;  // = TokenSampled events of the choice
-  Error error;  // kFailed and kExpired
+  Error error;                         // kFailed and kExpired
 };
 
 enum class RequestPhase : std::uint8_t { kQueued, kPrefill, kDecode };
@@ -73,7 +74,7 @@ struct Closed {
   std::uint64_t seed = 0;
   std::uint32_t cached_tokens = 0;
   std::uint32_t preemptions = 0;
-  std::array<Duration, kWaitReasonCount> waited{};  // by WaitReason, the choices' waits added up
+  WaitTimes waited{};  // by WaitReason, the choices' waits added up
 };
 
 // One step was committed. Latencies of single requests are taken from the events above.
@@ -106,7 +107,9 @@ struct StepFailed {
 
 struct Event {
   TimePoint at;
-  std::variant<Accepted, Admitted, TokenSampled, PromptScored, Preempted, ChoiceFinished, Closed, StepCommitted, IdleWhileWorkWaits, StepFailed> what;
+  std::variant<Accepted, Admitted, TokenSampled, PromptScored, Preempted, ChoiceFinished, Closed, StepCommitted,
+               IdleWhileWorkWaits, StepFailed>
+      what;
 };
 
 // Receives the engine's events in batches, on the engine thread. Must not block and must not throw.

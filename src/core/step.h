@@ -1,7 +1,8 @@
 // The step: what is planned, what the executor sees, what comes back. Ids and numbers only.
 //
-// A sequence has known tokens (prompt and generated), computed tokens (their KV is in memory) and, inside a plan, scheduled tokens: a step hands out
-// tokens so that computed catches up with known. Prefill, decode, a prefix hit and the way back after preemption are the same rule.
+// A sequence has known tokens (prompt and generated), computed tokens (their KV is in memory) and, inside a plan,
+// scheduled tokens: a step hands out tokens so that computed catches up with known. Prefill, decode, a prefix hit and
+// the way back after preemption are the same rule.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +26,16 @@ struct PlanEntry {
   std::uint32_t token_count = 0;     // scheduled tokens, at least 1
   bool samples = false;              // the last scheduled token is the last known one: its row is sampled
   bool admits = false;               // the sequence enters with this step: it leaves the queue when the step commits
-  std::uint32_t cover_tokens = 0;    // its block tables must reach so far: at least first_position + token_count; a whole prompt on admission
+  std::uint32_t cover_tokens =
+      0;  // its block tables must reach so far: at least first_position + token_count; a whole prompt on admission
 };
 
-// Tail blocks given up so that others can run: `computed` falls back to `keep_tokens`, and the sequence waits to resume. Drops stand even when
-// the step fails: what was given up may be overwritten by then.
+// Tail blocks given up so that others can run: `computed` falls back to `keep_tokens`, and the sequence waits to
+// resume. Drops stand even when the step fails: what was given up may be overwritten by then.
 struct PlanDrop {
   SequenceId sequence;
   std::uint32_t keep_tokens = 0;
+  Tier in_favour_of = Tier::kRealtime;  // tier of the sequence that needed the blocks
 };
 
 enum class QueueKind : std::uint8_t {
@@ -50,10 +53,10 @@ struct QueueWait {
 
 // What a plan costs, in the terms the step-time model knows.
 struct StepFeatures {
-  std::uint32_t tokens = 0;                // rows of the step, prefill and decode together
-  std::uint32_t decode_rows = 0;           // of these, single rows of running sequences
-  std::uint32_t logits_rows = 0;           // rows that want logits
-  std::uint64_t attended_positions = 0;    // sum over rows of the positions each attends to
+  std::uint32_t tokens = 0;              // rows of the step, prefill and decode together
+  std::uint32_t decode_rows = 0;         // of these, single rows of running sequences
+  std::uint32_t logits_rows = 0;         // rows that want logits
+  std::uint64_t attended_positions = 0;  // sum over rows of the positions each attends to
 };
 
 // Positions attended to by `count` rows that start at `first`: row p sees p + 1 positions.
@@ -69,22 +72,23 @@ struct StepPlan {
   std::vector<QueueWait> waits;
   StepFeatures features;
   Duration predicted{0};
-  Duration budget{0};          // what the step was allowed to take
-  bool beat_overrun = false;   // decode rows alone need longer than the budget
+  Duration budget{0};         // what the step was allowed to take
+  bool beat_overrun = false;  // decode rows alone need longer than the budget
 
   bool empty() const { return entries.empty() && drops.empty(); }
 };
 
-// What the executor sees: the plan's entries with their tokens and block tables. All spans live until collect() has returned.
+// What the executor sees: the plan's entries with their tokens and block tables. All spans live until collect() has
+// returned.
 struct BoundEntry {
   SequenceId sequence;
   EntryKind kind = EntryKind::kGenerate;
   std::uint32_t first_position = 0;
-  std::span<const TokenId> tokens;                    // inputs at first_position, first_position + 1, ...
-  std::span<const std::span<const BlockId>> tables;   // one table per KV group; block i holds positions [i*B, (i+1)*B)
-  bool samples = false;                               // sample from the last row
-  bool suppress_end_tokens = false;                   // min_tokens not reached: end tokens get probability 0
-  std::span<const TokenId> prompt_targets;            // empty, or per row the token whose logprob is wanted (-1: none)
+  std::span<const TokenId> tokens;                   // inputs at first_position, first_position + 1, ...
+  std::span<const std::span<const BlockId>> tables;  // one table per KV group; block i holds positions [i*B, (i+1)*B)
+  bool samples = false;                              // sample from the last row
+  bool suppress_end_tokens = false;                  // min_tokens not reached: end tokens get probability 0
+  std::span<const TokenId> prompt_targets;           // empty, or per row the token whose logprob is wanted (-1: none)
 };
 
 struct BoundStep {

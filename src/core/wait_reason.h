@@ -1,7 +1,10 @@
 // Why a queue, or a request, got nothing in a step (DESIGN promise 4).
 #pragma once
 
+#include <array>
 #include <cstdint>
+
+#include "base/clock.h"
 
 namespace takt {
 
@@ -19,6 +22,9 @@ enum class WaitReason : std::uint8_t {
   kPreemption,   // nothing is admitted in a step that preempted
 };
 inline constexpr int kWaitReasonCount = 11;
+
+// Time waited, by reason.
+using WaitTimes = std::array<Duration, kWaitReasonCount>;
 
 const char* to_string(WaitReason reason);
 

@@ -1,7 +1,6 @@
 // What the engine tells about itself, as plain data, to any thread.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -20,8 +19,8 @@ struct EngineStatus {
   bool draining = false;
   bool failed = false;  // the executor is gone for good
 
-  std::uint32_t running = 0;   // sequences that hold a seat
-  std::uint32_t waiting = 0;   // sequences accepted that hold none, preempted ones included
+  std::uint32_t running = 0;         // sequences that hold a seat
+  std::uint32_t waiting = 0;         // sequences accepted that hold none, preempted ones included
   std::uint64_t waiting_tokens = 0;  // prompt tokens accepted and not admitted
   std::uint32_t blocks_total = 0;    // of the first KV group
   std::uint32_t blocks_free = 0;
@@ -29,9 +28,9 @@ struct EngineStatus {
   std::uint32_t blocks_owned = 0;
 
   std::uint64_t steps = 0;
-  Duration worst_token_gap{0};  // longest time since the last token among sequences that are decoding, as of now
-  Duration busy{0};             // time spent in committed steps
-  std::array<Duration, kWaitReasonCount> idle_while_waiting{};  // by reason
+  Duration worst_token_gap{0};      // longest time since the last token among sequences that are decoding, as of now
+  Duration busy{0};                 // time spent in committed steps
+  WaitTimes idle_while_waiting{};   // by reason
   Duration predicted_error_p50{0};  // |measured - predicted| of recent steps
   Duration predicted_error_p90{0};
 };
@@ -49,9 +48,9 @@ struct WaitingSequence {
 
 // What everything waits for, as of the last planned step. Readable while a step is stuck.
 struct StallReport {
-  StepId step;                   // the step under way or last planned
-  bool executing = false;        // it is with the executor
-  Duration since_progress{0};    // since the last commit, or since work began to wait
+  StepId step;                             // the step under way or last planned
+  bool executing = false;                  // it is with the executor
+  Duration since_progress{0};              // since the last commit, or since work began to wait
   std::vector<WaitingSequence> sequences;  // running ones, then the heads of the queues
   std::uint32_t sequences_left_out = 0;    // further back in the queues
 };

@@ -1,0 +1,95 @@
+#include "engine/door.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace takt {
+
+namespace {
+
+Error full(const char* what, std::uint64_t limit) {
+  return {ErrorCode::kUnavailable, std::string("The queue is full: ") + what + " " + std::to_string(limit) + ".", {}};
+}
+
+Error own_limit(const char* whose, std::uint32_t limit) {
+  return {ErrorCode::kResourceExhausted,
+          std::string("This ") + whose + " has reached its limit of " + std::to_string(limit) + " answers at a time.",
+          {}};
+}
+
+}  // namespace
+
+Status Door::check_tier(Tier tier, std::uint64_t prompt_tokens, std::uint32_t choices) const {
+  const QueueLimits& limit = limits(tier);
+  const TierCount& count = tiers_[static_cast<std::size_t>(tier)];
+  const std::uint64_t most = std::uint64_t{limits_.seats} + limit.max_waiting;
+  if (count.sequences.load(std::memory_order_acquire) + choices > most) {
+    return full("answers that run or wait are limited to", most);
+  }
+  if (count.waiting_tokens.load(std::memory_order_acquire) + prompt_tokens > limit.max_waiting_tokens) {
+    return full("waiting prompt tokens are limited to", limit.max_waiting_tokens);
+  }
+  return {};
+}
+
+Status Door::check(std::uint64_t prompt_tokens, std::uint32_t choices) const {
+  return check_tier(Tier::kRealtime, prompt_tokens, choices);
+}
+
+std::shared_ptr<Door::Count> Door::account(const std::string& name) {
+  if (accounts_.size() >= sweep_at_) {
+    std::erase_if(accounts_, [](const auto& entry) { return entry.second->load(std::memory_order_acquire) == 0; });
+    sweep_at_ = std::max<std::size_t>(1024, accounts_.size() * 2);
+  }
+  std::shared_ptr<Count>& count = accounts_[name];
+  if (!count) count = std::make_shared<Count>(0);
+  return count;
+}
+
+Result<Door::Ticket> Door::enter(const RequestLabels& labels, std::uint64_t prompt_tokens, std::uint32_t choices) {
+  const std::lock_guard lock(entering_);
+  if (const Status room = check_tier(labels.tier, prompt_tokens, choices); !room.ok()) return room.error();
+  Ticket ticket;
+  ticket.tier_ = labels.tier;
+  ticket.waiting_tokens_ = prompt_tokens;
+  ticket.sequences_ = choices;
+  const QueueLimits& limit = limits(labels.tier);
+  if (limit.max_per_tenant > 0) {
+    ticket.tenant_ = account("t" + labels.tenant);
+    if (ticket.tenant_->load() + choices > limit.max_per_tenant) return own_limit("tenant", limit.max_per_tenant);
+  }
+  if (limit.max_per_user > 0) {
+    // The tenant's length keeps (tenant, user) pairs apart whatever the names hold.
+    ticket.user_ = account("u" + std::to_string(labels.tenant.size()) + ":" + labels.tenant + labels.user);
+    if (ticket.user_->load() + choices > limit.max_per_user) return own_limit("user", limit.max_per_user);
+  }
+  if (ticket.tenant_) ticket.tenant_->fetch_add(choices);
+  if (ticket.user_) ticket.user_->fetch_add(choices);
+  TierCount& count = tiers_[static_cast<std::size_t>(labels.tier)];
+  count.sequences.fetch_add(choices);
+  count.waiting_tokens.fetch_add(prompt_tokens);
+  return ticket;
+}
+
+void Door::admitted(Ticket& ticket) noexcept {
+  tiers_[static_cast<std::size_t>(ticket.tier_)].waiting_tokens.fetch_sub(std::exchange(ticket.waiting_tokens_, 0));
+}
+
+void Door::leave(Ticket& ticket, std::uint32_t choices) noexcept {
+  choices = std::min(choices, ticket.sequences_);
+  ticket.sequences_ -= choices;
+  if (ticket.sequences_ == 0) admitted(ticket);
+  if (ticket.tenant_) ticket.tenant_->fetch_sub(choices);
+  if (ticket.user_) ticket.user_->fetch_sub(choices);
+  tiers_[static_cast<std::size_t>(ticket.tier_)].sequences.fetch_sub(choices);
+}
+
+std::uint64_t Door::sequences() const {
+  return tiers_[0].sequences.load() + tiers_[1].sequences.load();
+}
+
+std::uint64_t Door::waiting_tokens() const {
+  return tiers_[0].waiting_tokens.load() + tiers_[1].waiting_tokens.load();
+}
+
+}  // namespace takt

@@ -1,0 +1,340 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "costmodel/linear_model.h"
+#include "engine/door.h"
+#include "engine/mailbox.h"
+#include "engine/status_board.h"
+#include "engine/step_loop.h"
+#include "engine/warm_up.h"
+#include "kv/kv_cache.h"
+#include "sched/admission.h"
+
+namespace takt {
+
+namespace {
+
+// Work waits and nothing could be planned: look again this soon even without a command.
+constexpr Duration kDeferredPause = std::chrono::milliseconds(2);
+
+Status check_range(const char* field, double value, double low, double high) {
+  if (value >= low && value <= high) return {};
+  return Error::invalid(
+      field, std::string(field) + " must be between " + std::to_string(low) + " and " + std::to_string(high) + ".");
+}
+
+// What the options come to with this executor.
+Result<SchedulerOptions> effective_scheduler_options(SchedulerOptions options, const ExecutorCapabilities& caps) {
+  const Status checks[] = {
+      check_range("sched.max_sequences", options.max_sequences, 1, 1e6),
+      check_range("sched.max_step_tokens", options.max_step_tokens, 1, 1e9),
+      check_range("sched.step_target_seconds", to_seconds(options.step_target), 1e-3, 3600),
+      check_range("sched.max_step_seconds", to_seconds(options.max_step), 1e-3, 3600),
+      check_range("sched.planning_margin", options.planning_margin, 0, 0.5),
+      check_range("sched.newcomer_share", options.newcomer_share, 0.1, 0.9),
+      check_range("sched.max_decode_only_steps", options.max_decode_only_steps, 1, 1e6),
+      check_range("sched.watermark", options.watermark, 0, 0.5),
+      check_range("sched.lookahead", options.lookahead, 1, 1e6),
+  };
+  for (const Status& check : checks) {
+    if (!check.ok()) return check.error();
+  }
+  if (options.step_target > options.max_step) {
+    return Error::invalid("sched.step_target_seconds",
+                          "sched.step_target_seconds must not exceed sched.max_step_seconds.");
+  }
+  options.max_step_tokens = std::min(options.max_step_tokens, caps.max_step_tokens);
+  // Prefill keeps at least one row of every step.
+  const std::uint32_t rows_for_sequences = std::max(1U, options.max_step_tokens - 1);
+  options.max_sequences = std::min({options.max_sequences, caps.max_sequences, rows_for_sequences});
+  return options;
+}
+
+Result<QueueLimits> effective_queue_limits(const char* name, QueueLimits limits, const ExecutorCapabilities& caps) {
+  if (limits.max_waiting_tokens == 0) limits.max_waiting_tokens = std::uint64_t{8} * caps.context_tokens;
+  if (limits.max_waiting_tokens < caps.context_tokens) {
+    return Error::invalid(std::string(name) + ".max_waiting_tokens",
+                          std::string(name) + ".max_waiting_tokens must be at least one context, " +
+                              std::to_string(caps.context_tokens) +
+                              " tokens, or the longest prompts could never be accepted.");
+  }
+  return limits;
+}
+
+Status check_capabilities(const ExecutorCapabilities& caps) {
+  const bool complete = caps.vocab_size > 0 && caps.context_tokens > 0 && caps.max_sequences > 0 &&
+                        caps.max_step_tokens > 0 && !caps.groups.empty();
+  if (!complete) return Error::internal("The executor offers no vocabulary, context, seats, rows or KV memory.");
+  return {};
+}
+
+}  // namespace
+
+const char* to_string(StepOutcome outcome) {
+  switch (outcome) {
+    case StepOutcome::kNoWork:
+      return "no_work";
+    case StepOutcome::kDeferred:
+      return "deferred";
+    case StepOutcome::kUnserviceable:
+      return "unserviceable";
+    case StepOutcome::kCommitted:
+      return "committed";
+    case StepOutcome::kRetryable:
+      return "retryable";
+    case StepOutcome::kFatal:
+      return "fatal";
+  }
+  return "fatal";
+}
+
+class Engine::Impl {
+ public:
+  Impl(std::unique_ptr<Executor> executor, const Clock& clock, EngineOptions options, std::vector<EventSink*> sinks,
+       std::unique_ptr<KvCache> kv, std::unique_ptr<StepTimeModel> step_time)
+      : executor_(std::move(executor)),
+        clock_(clock),
+        options_(options),
+        kv_(std::move(kv)),
+        step_time_(std::move(step_time)),
+        door_(DoorLimits{options.sched.max_sequences, options.realtime, options.batch}),
+        loop_({*executor_, clock, *kv_, *step_time_, door_, board_, std::move(sinks)}, options, options.sched) {
+    board_.note_progress(clock.now());
+  }
+
+  Status check_room(std::uint64_t prompt_tokens, std::uint32_t choices) const {
+    if (Status open = check_open(); !open.ok()) return open;
+    return door_.check(prompt_tokens, choices);
+  }
+
+  Status submit(EngineRequest request) {
+    if (Status open = check_open(); !open.ok()) return open;
+    if (Status valid = validate(request); !valid.ok()) return valid;
+    const ExecutorCapabilities& caps = executor_->capabilities();
+    const auto limit = length_limit({static_cast<std::uint32_t>(request.prompt.size()), request.max_tokens},
+                                    {caps.context_tokens, pool_tokens(caps.groups)});
+    if (!limit.ok()) return limit.error();
+    const bool was_idle = door_.sequences() == 0;
+    Result<Door::Ticket> ticket = door_.enter(request.labels, request.prompt.size(), request.choices);
+    if (!ticket.ok()) return ticket.error();
+    if (was_idle) board_.note_progress(clock_.now());
+    Command command = SubmitCommand{std::move(request), std::move(ticket.value()), limit.value()};
+    if (mailbox_.push(std::move(command))) return {};
+    auto& refused = std::get<SubmitCommand>(command);
+    door_.leave(refused.ticket, refused.request.choices);
+    return Error{ErrorCode::kUnavailable, "The server is draining.", {}};
+  }
+
+  void push(Command command) { mailbox_.push(std::move(command)); }
+
+  void start() {
+    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+  }
+
+  void stop() {
+    if (closed_.exchange(true)) return;
+    mailbox_.push(StopCommand{});
+    if (thread_.joinable()) thread_.join();
+    // What was accepted meanwhile ends too: nothing is lost without a word.
+    mailbox_.close();
+    step();
+  }
+
+  StepOutcome step() {
+    mailbox_.take_all(commands_);
+    const StepOutcome outcome = loop_.turn(commands_);
+    if (loop_.fatal() && !failed_.load()) failed_.store(true);
+    return outcome;
+  }
+
+  void begin_drain(TimePoint deadline) {
+    draining_.store(true);
+    mailbox_.push(DrainCommand{deadline});
+  }
+
+  bool idle() const { return door_.sequences() == 0; }
+
+  EngineStatus status() const {
+    const BoardEntry entry = board_.read();
+    const TimePoint now = clock_.now();
+    EngineStatus status = entry.status;
+    status.draining = draining_.load();
+    status.failed = failed_.load();
+    status.waiting_tokens = door_.waiting_tokens();
+    if (entry.oldest_last_token != TimePoint::max())
+      status.worst_token_gap = std::max(Duration::zero(), now - entry.oldest_last_token);
+    if (status.failed) {
+      status.reason = entry.status.reason.empty() ? "The executor is gone." : entry.status.reason;
+    } else if (closed_.load()) {
+      status.reason = "The engine has stopped.";
+    } else if (status.draining) {
+      status.reason = "The server is draining.";
+    } else if (stands_still({!idle(), board_.last_progress()}, now, options_.stall_after)) {
+      status.reason = "Work waits and no step was finished for " +
+                      std::to_string(to_seconds(now - board_.last_progress())) + " seconds.";
+    } else {
+      status.reason.clear();
+    }
+    status.ready = status.reason.empty();
+    return status;
+  }
+
+  StallReport stall_report() const {
+    BoardEntry entry = board_.read();
+    const TimePoint now = clock_.now();
+    entry.stall.executing = board_.executing();
+    entry.stall.since_progress = idle() ? Duration::zero() : now - board_.last_progress();
+    for (WaitingSequence& sequence : entry.stall.sequences) sequence.since_last_progress += now - entry.planned_at;
+    return std::move(entry.stall);
+  }
+
+  const ExecutorCapabilities& capabilities() const { return executor_->capabilities(); }
+
+ private:
+  Status check_open() const {
+    if (failed_.load()) return Error{ErrorCode::kUnavailable, "The executor is gone; nothing can be answered.", {}};
+    if (draining_.load() || closed_.load()) return Error{ErrorCode::kUnavailable, "The server is draining.", {}};
+    return {};
+  }
+
+  Status validate(const EngineRequest& request) const {
+    const auto vocabulary = static_cast<std::int64_t>(executor_->capabilities().vocab_size);
+    if (request.model != options_.model)
+      return Error{ErrorCode::kNotFound, "This engine does not serve that model.", "model"};
+    if (request.prompt.empty()) return Error::invalid("prompt", "The prompt has no tokens.");
+    for (const TokenId token : request.prompt) {
+      if (token < 0 || token >= vocabulary) {
+        return Error::invalid("prompt", "Token " + std::to_string(token) + " is not in the vocabulary of " +
+                                            std::to_string(vocabulary) + " tokens.");
+      }
+    }
+    const std::uint64_t most = std::uint64_t{options_.sched.max_sequences} + limits_of(request.labels.tier).max_waiting;
+    if (request.choices == 0 || request.choices > most) {
+      return Error::invalid(
+          "n", "n must be between 1 and " + std::to_string(most) + ", the answers that may run and wait at a time.");
+    }
+    return {};
+  }
+
+  const QueueLimits& limits_of(Tier tier) const { return tier == Tier::kRealtime ? options_.realtime : options_.batch; }
+
+  void run() {
+    while (!loop_.stopped()) {
+      const StepOutcome outcome = step();
+      if (outcome == StepOutcome::kDeferred) {
+        mailbox_.wait(kDeferredPause);
+      } else if (outcome == StepOutcome::kNoWork && !loop_.stopped()) {
+        wait_for_work();
+      }
+    }
+  }
+
+  void wait_for_work() {
+    const auto deadline = loop_.next_deadline();
+    if (!deadline) {
+      mailbox_.wait(std::nullopt);
+      return;
+    }
+    mailbox_.wait(std::max(Duration::zero(), *deadline - clock_.now()));
+  }
+
+  std::unique_ptr<Executor> executor_;
+  const Clock& clock_;
+  const EngineOptions options_;
+  std::unique_ptr<KvCache> kv_;
+  std::unique_ptr<StepTimeModel> step_time_;
+  Door door_;
+  StatusBoard board_;
+  Mailbox mailbox_;
+  StepLoop loop_;
+  std::vector<Command> commands_;
+  std::atomic<bool> draining_{false};
+  std::atomic<bool> failed_{false};
+  std::atomic<bool> closed_{false};
+  std::thread thread_;
+};
+
+Result<std::unique_ptr<Engine>> Engine::create(std::unique_ptr<Executor> executor, const Clock& clock,
+                                               EngineOptions options, std::vector<EventSink*> sinks,
+                                               std::unique_ptr<StepTimeModel> step_time) {
+  const ExecutorCapabilities& caps = executor->capabilities();
+  if (const Status complete = check_capabilities(caps); !complete.ok()) return complete.error();
+  Result<SchedulerOptions> sched = effective_scheduler_options(options.sched, caps);
+  if (!sched.ok()) return sched.error();
+  options.sched = sched.value();
+  Result<QueueLimits> realtime = effective_queue_limits("queue.realtime", options.realtime, caps);
+  Result<QueueLimits> batch = effective_queue_limits("queue.batch", options.batch, caps);
+  if (!realtime.ok()) return realtime.error();
+  if (!batch.ok()) return batch.error();
+  options.realtime = realtime.value();
+  options.batch = batch.value();
+  Result<std::unique_ptr<KvCache>> kv = KvCache::create(caps.groups, options.kv);
+  if (!kv.ok()) return kv.error();
+  if (!step_time) {
+    if (options.warm_up <= Duration::zero()) {
+      return Error::invalid("engine.warm_up_seconds",
+                            "engine.warm_up_seconds must be above 0: the step-time model starts from a measurement.");
+    }
+    Result<std::vector<StepSample>> samples = measure_steps(*executor, clock, options.warm_up);
+    if (!samples.ok()) return samples.error();
+    step_time = std::make_unique<LinearStepTimeModel>(fit_step_time(samples.value()));
+  }
+  auto impl = std::make_unique<Impl>(std::move(executor), clock, options, std::move(sinks), std::move(kv.value()),
+                                     std::move(step_time));
+  return std::unique_ptr<Engine>(new Engine(std::move(impl)));
+}
+
+Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Engine::~Engine() {
+  impl_->stop();
+}
+
+Status Engine::check_room(std::uint64_t estimated_prompt_tokens, std::uint32_t choices) const {
+  return impl_->check_room(estimated_prompt_tokens, choices);
+}
+Status Engine::submit(EngineRequest request) {
+  return impl_->submit(std::move(request));
+}
+void Engine::cancel(RequestId request, CancelCause cause) {
+  impl_->push(CancelCommand{request, cause});
+}
+void Engine::finish_choice(RequestId request, std::uint32_t choice) {
+  impl_->push(FinishChoiceCommand{request, choice});
+}
+void Engine::start() {
+  impl_->start();
+}
+void Engine::stop() {
+  impl_->stop();
+}
+StepOutcome Engine::step() {
+  return impl_->step();
+}
+void Engine::begin_drain(TimePoint deadline) {
+  impl_->begin_drain(deadline);
+}
+bool Engine::idle() const {
+  return impl_->idle();
+}
+EngineStatus Engine::status() const {
+  return impl_->status();
+}
+StallReport Engine::stall_report() const {
+  return impl_->stall_report();
+}
+const ExecutorCapabilities& Engine::capabilities() const {
+  return impl_->capabilities();
+}
+
+std::uint32_t Engine::max_request_tokens() const {
+  const ExecutorCapabilities& caps = capabilities();
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(caps.context_tokens, pool_tokens(caps.groups)));
+}
+
+}  // namespace takt

@@ -1,0 +1,142 @@
+#include "engine/lifecycle.h"
+
+#include <utility>
+
+namespace takt {
+
+namespace {
+
+TimePoint expiry_of(const EngineRequest& request) {
+  const Duration patience = request.targets.max_queue_wait;
+  // Longer than a day is for ever; the sum must not overflow.
+  if (patience > std::chrono::hours(24)) return TimePoint::max();
+  return request.arrival + patience;
+}
+
+}  // namespace
+
+void Lifecycle::accept(SubmitCommand command, TimePoint now) {
+  if (store_.find(command.request.id) != nullptr) {
+    // Two requests of one name cannot be told apart in events; the caller broke the contract, and the first one goes
+    // on.
+    door_.leave(command.ticket, command.request.choices);
+    return;
+  }
+  RequestRecord& record = store_.add(std::move(command.request), std::move(command.ticket), command.limit_tokens, now);
+  const EngineRequest& request = record.request;
+  const auto prompt_tokens = static_cast<std::uint32_t>(request.prompt.size());
+  events_.add(now, Accepted{request.id, request.model, request.labels, request.targets, request.arrival, prompt_tokens,
+                            request.choices});
+  for (const SequenceRecord& s : record.sequences) {
+    SequenceFacts facts;
+    facts.id = s.id;
+    facts.tier = request.labels.tier;
+    facts.itl_target = request.targets.itl;
+    facts.prompt_tokens = prompt_tokens;
+    facts.limit_tokens = record.limit_tokens;
+    KvSequenceOptions kv{request.cache_salt, request.use_prefix_cache, {}, 0};
+    if (s.choice == 0) {
+      facts.siblings = request.choices - 1;
+      facts.scores_prompt = request.prompt_logprobs;
+      facts.expires_at = expiry_of(request);
+    } else {
+      facts.leader = record.sequences[0].id;
+      kv.source = facts.leader;
+      kv.shared_tokens = prompt_tokens;
+    }
+    kv_.open(s.id, kv);
+    scheduler_.add(facts, now);
+  }
+}
+
+void Lifecycle::cancel(RequestId request, CancelCause cause, TimePoint now) {
+  if (cause == CancelCause::kShutdown) {
+    end_request(request, FinishReason::kFailed, {ErrorCode::kUnavailable, "The server shut down.", {}}, now);
+  } else {
+    end_request(request, FinishReason::kCancelled, {}, now);
+  }
+}
+
+void Lifecycle::finish_choice(RequestId request, std::uint32_t choice, TimePoint now) {
+  RequestRecord* record = store_.find(request);
+  if (record == nullptr || choice >= record->sequences.size() || record->sequences[choice].over) return;
+  end_choice(record->sequences[choice], FinishReason::kStop, {}, now);
+}
+
+void Lifecycle::expire(TimePoint now) {
+  for (const SequenceId id : scheduler_.expired(now)) {
+    const SequenceRecord* s = store_.find(id);
+    if (s == nullptr) continue;
+    const double limit = to_seconds(s->request->request.targets.max_queue_wait);
+    end_request(
+        s->request->request.id, FinishReason::kExpired,
+        {ErrorCode::kExpired, "The request waited longer than its limit of " + std::to_string(limit) + " seconds.", {}},
+        now);
+  }
+}
+
+void Lifecycle::end_request(RequestId request, FinishReason reason, const Error& error, TimePoint now) {
+  RequestRecord* record = store_.find(request);
+  if (record == nullptr) return;
+  // From the last choice to the first: a first choice that goes early would hand its part to a sibling.
+  for (std::size_t i = record->sequences.size(); i > 0; --i) {
+    const bool last = record->choices_left == 1;
+    SequenceRecord& s = record->sequences[i - 1];
+    if (s.over) continue;
+    end_choice(s, reason, error, now);
+    if (last) return;
+  }
+}
+
+void Lifecycle::end_all(const Error& error, TimePoint now) {
+  for (const RequestId id : store_.ids()) end_request(id, FinishReason::kFailed, error, now);
+}
+
+void Lifecycle::end_choice(SequenceRecord& s, FinishReason reason, Error error, TimePoint now) {
+  RequestRecord& record = *s.request;
+  const RequestId request = record.request.id;
+  const RequestPhase phase = record.phase();
+  s.over = true;
+  add_difference(record.waited, scheduler_.waited(s.id, now), WaitTimes{});
+  record.preemptions += scheduler_.preemptions(s.id);
+  scheduler_.remove(s.id, now);
+  kv_.close(s.id);
+  close_in_executor(s);
+  door_.leave(record.ticket, 1);
+  events_.add(now, ChoiceFinished{request, s.choice, reason, s.generated(), std::move(error)});
+  if (--record.choices_left > 0) return;
+  events_.add(now, Closed{request, phase, reason, record.request.sampling.seed, record.cached_tokens,
+                          record.preemptions, record.waited});
+  store_.erase(request);
+}
+
+void Lifecycle::admitted(RequestRecord& record, std::uint32_t cached_tokens, TimePoint now) {
+  if (record.admitted) return;
+  record.admitted = true;
+  record.cached_tokens = cached_tokens;
+  door_.admitted(record.ticket);
+  events_.add(now, Admitted{record.request.id, cached_tokens});
+}
+
+Status Lifecycle::open_in_executor(SequenceRecord& s) {
+  if (s.open_in_executor) return {};
+  const EngineRequest& request = s.request->request;
+  SequenceSpec spec;
+  spec.id = s.id;
+  spec.sampling = request.sampling;
+  spec.sampling.seed = s.seed;
+  spec.end_tokens = request.end_tokens;
+  spec.known_tokens = s.known;
+  spec.prompt_tokens = static_cast<std::uint32_t>(request.prompt.size());
+  Status opened = executor_.open(std::move(spec));
+  s.open_in_executor = opened.ok();
+  return opened;
+}
+
+void Lifecycle::close_in_executor(SequenceRecord& s) noexcept {
+  if (!s.open_in_executor) return;
+  executor_.close(s.id);
+  s.open_in_executor = false;
+}
+
+}  // namespace takt

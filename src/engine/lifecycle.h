@@ -1,0 +1,49 @@
+// A request's way in and out: every owner of its state is told here, and nowhere else.
+#pragma once
+
+#include "base/clock.h"
+#include "core/event.h"
+#include "core/submitter.h"
+#include "engine/door.h"
+#include "engine/event_log.h"
+#include "engine/mailbox.h"
+#include "engine/sequence_store.h"
+#include "exec/executor.h"
+#include "kv/kv_cache.h"
+#include "sched/scheduler.h"
+
+namespace takt {
+
+class Lifecycle {
+ public:
+  Lifecycle(Executor& executor, KvCache& kv, Scheduler& scheduler, Door& door, EventLog& events)
+      : executor_(executor), kv_(kv), scheduler_(scheduler), door_(door), events_(events) {}
+
+  void accept(SubmitCommand command, TimePoint now);
+  void cancel(RequestId request, CancelCause cause, TimePoint now);
+  void finish_choice(RequestId request, std::uint32_t choice, TimePoint now);
+  // Ends requests that waited too long before any of their work is done.
+  void expire(TimePoint now);
+  void end_request(RequestId request, FinishReason reason, const Error& error, TimePoint now);
+  void end_all(const Error& error, TimePoint now);
+  // Ends one choice. The record is gone afterwards if it was the request's last.
+  void end_choice(SequenceRecord& sequence, FinishReason reason, Error error, TimePoint now);
+
+  // The first sequence of the request has its blocks.
+  void admitted(RequestRecord& record, std::uint32_t cached_tokens, TimePoint now);
+  Status open_in_executor(SequenceRecord& sequence);
+  void close_in_executor(SequenceRecord& sequence) noexcept;
+
+  SequenceStore& store() { return store_; }
+  const SequenceStore& store() const { return store_; }
+
+ private:
+  Executor& executor_;
+  KvCache& kv_;
+  Scheduler& scheduler_;
+  Door& door_;
+  EventLog& events_;
+  SequenceStore store_;
+};
+
+}  // namespace takt

@@ -1,0 +1,426 @@
+#include "engine/step_loop.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "base/log.h"
+#include "engine/invariants.h"
+#include "engine/step_binding.h"
+
+namespace takt {
+
+namespace {
+
+// A plan may only drop (waiting work gives up shared blocks); planning again then finds more room. Ends because every
+// pass holds less.
+constexpr int kPlanPasses = 4;
+constexpr std::size_t kHeadsInReport = 16;
+constexpr std::uint64_t kErrorQuantileEvery = 64;  // steps
+
+Error shut_down() {
+  return {ErrorCode::kUnavailable, "The server shut down.", {}};
+}
+
+RequestPhase phase_of(const SequenceView& view, const SequenceRecord& record) {
+  if (view.state == SequenceState::kUnstarted || view.state == SequenceState::kSibling) return RequestPhase::kQueued;
+  return record.generated() > 0 ? RequestPhase::kDecode : RequestPhase::kPrefill;
+}
+
+}  // namespace
+
+StepLoop::StepLoop(StepLoopParts parts, const EngineOptions& options, const SchedulerOptions& effective)
+    : parts_(std::move(parts)),
+      options_(options),
+      scheduler_(effective, options.model),
+      events_(parts_.sinks),
+      lifecycle_(parts_.executor, parts_.kv, scheduler_, parts_.door, events_) {
+  update_board(parts_.clock.now());
+}
+
+StepOutcome StepLoop::turn(std::vector<Command>& commands) noexcept {
+  StepOutcome outcome = StepOutcome::kNoWork;
+  const TimePoint now = parts_.clock.now();
+  try {
+    for (Command& command : commands) apply(command, now);
+    commands.clear();
+    if (stopped_) lifecycle_.end_all(shut_down(), now);
+    if (drain_deadline_ && now >= *drain_deadline_) lifecycle_.end_all(shut_down(), now);
+    lifecycle_.expire(now);
+    if (fatal_) {
+      const bool had_work = !lifecycle_.store().empty();
+      lifecycle_.end_all({ErrorCode::kUnavailable, *fatal_, {}}, now);
+      outcome = had_work ? StepOutcome::kFatal : StepOutcome::kNoWork;
+    } else if (!lifecycle_.store().empty()) {
+      plan_ = {};
+      outcome = run_step(now);
+    }
+  } catch (const std::exception& e) {
+    outcome = step_broke(Error::internal(std::string("A step failed: ") + e.what()), now);
+  } catch (...) {
+    outcome = step_broke(Error::internal("A step failed for an unknown reason."), now);
+  }
+  parts_.board.note_executing(false);
+  if (outcome == StepOutcome::kDeferred || outcome == StepOutcome::kRetryable) note_idle(now);
+  if (lifecycle_.store().empty()) idle_since_.reset();
+  update_board(parts_.clock.now());
+#ifdef TAKT_CHECK_INVARIANTS
+  check_invariants(now);
+#endif
+  events_.publish();
+  return outcome;
+}
+
+void StepLoop::apply(Command& command, TimePoint now) {
+  if (auto* submit = std::get_if<SubmitCommand>(&command)) {
+    lifecycle_.accept(std::move(*submit), now);
+  } else if (const auto* cancel = std::get_if<CancelCommand>(&command)) {
+    lifecycle_.cancel(cancel->request, cancel->cause, now);
+  } else if (const auto* finish = std::get_if<FinishChoiceCommand>(&command)) {
+    lifecycle_.finish_choice(finish->request, finish->choice, now);
+  } else if (const auto* drain = std::get_if<DrainCommand>(&command)) {
+    drain_deadline_ = drain_deadline_ ? std::min(*drain_deadline_, drain->deadline) : drain->deadline;
+  } else {
+    stopped_ = true;
+  }
+}
+
+std::optional<TimePoint> StepLoop::next_deadline() const {
+  std::optional<TimePoint> next = scheduler_.next_expiry();
+  if (drain_deadline_ && !lifecycle_.store().empty())
+    next = next ? std::min(*next, *drain_deadline_) : *drain_deadline_;
+  return next;
+}
+
+StepOutcome StepLoop::run_step(TimePoint now) {
+  plan_ = make_plan(now);
+  if (plan_.entries.empty()) return nothing_planned(now);
+  keep_one_suspect(plan_);
+  if (!open_sequences(plan_, now)) return StepOutcome::kRetryable;
+
+  Result<Reservation> reservation = reserve(plan_);
+  if (!reservation.ok()) return step_broke(reservation.error(), now);
+  end_idle(now);
+  Result<StepResult> result = execute(plan_, reservation.value());
+  if (!result.ok()) return step_broke(result.error(), now);
+  Result<std::vector<Staged>> staged = stage(plan_, result.value());
+  if (!staged.ok()) return step_broke(staged.error(), now);
+
+  if (plan_is_whole_) parts_.step_time.observe(plan_.features, result.value().measured);
+  busy_ += result.value().measured;
+  ++steps_;
+  failed_plans_ = 0;
+  const TimePoint end = parts_.clock.now();
+  const Duration measured = result.value().measured;
+  StepPlan plan = std::exchange(plan_, {});
+  commit(plan, reservation.value(), staged.value(), end);
+  parts_.board.note_progress(end);
+
+  const SchedulerCounts counts = scheduler_.counts();
+  const CapacityView view = parts_.kv.capacity();
+  StepCommitted committed;
+  committed.model = plan.model;
+  committed.plan = std::move(plan);
+  committed.measured = measured;
+  committed.running = counts.running;
+  committed.waiting = counts.waiting;
+  committed.waiting_tokens = parts_.door.waiting_tokens();
+  committed.blocks_total = view.total.blocks[0];
+  committed.blocks_free = view.free.blocks[0];
+  committed.blocks_cached = view.evictable.blocks[0];
+  committed.blocks_owned = view.total.blocks[0] - view.free.blocks[0] - view.evictable.blocks[0];
+  events_.add(end, std::move(committed));
+  return StepOutcome::kCommitted;
+}
+
+StepOutcome StepLoop::nothing_planned(TimePoint now) {
+  const std::optional<SequenceId> stuck = scheduler_.unserviceable();
+  SequenceRecord* record = stuck ? lifecycle_.store().find(*stuck) : nullptr;
+  if (record == nullptr) return StepOutcome::kDeferred;
+  lifecycle_.end_choice(*record, FinishReason::kFailed,
+                        {ErrorCode::kResourceExhausted, "The answer does not fit the KV memory of this server.", {}},
+                        now);
+  return StepOutcome::kUnserviceable;
+}
+
+CapacityView StepLoop::make_view() const {
+  CapacityView view = parts_.kv.capacity();
+  for (const SequenceId id : scheduler_.queue_heads()) {
+    const SequenceRecord* s = lifecycle_.store().find(id);
+    if (s != nullptr) view.prefixes.push_back(parts_.kv.cached_prefix(id, s->known));
+  }
+  for (const SequenceId id : scheduler_.holders(view)) view.tails.push_back(parts_.kv.held_tail(id));
+  return view;
+}
+
+StepPlan StepLoop::make_plan(TimePoint now) {
+  StepPlan plan;
+  for (int pass = 0; pass < kPlanPasses; ++pass) {
+    plan = scheduler_.plan(now, make_view(), parts_.step_time);
+    apply_drops(plan, now);
+    if (!plan.entries.empty() || plan.drops.empty()) break;
+  }
+  return plan;
+}
+
+void StepLoop::apply_drops(const StepPlan& plan, TimePoint now) {
+  if (plan.drops.empty()) return;
+  for (const PlanDrop& drop : plan.drops) {
+    SequenceRecord* s = lifecycle_.store().find(drop.sequence);
+    if (s == nullptr) continue;
+    const bool was_running = s->open_in_executor;
+    lifecycle_.close_in_executor(*s);
+    if (was_running) {
+      const std::uint32_t before = scheduler_.computed(drop.sequence);
+      events_.add(now, Preempted{s->request->request.id, s->choice, before - std::min(before, drop.keep_tokens)});
+    }
+    parts_.kv.truncate(drop.sequence, drop.keep_tokens);
+  }
+  scheduler_.apply_drops(plan, now);
+}
+
+// While a failed step's culprit is looked for, its sequences run one at a time: one request cannot end its batch mates.
+void StepLoop::keep_one_suspect(StepPlan& plan) {
+  plan_is_whole_ = true;
+  if (suspects_.empty()) return;
+  const auto suspect = std::find_if(plan.entries.begin(), plan.entries.end(),
+                                    [&](const PlanEntry& e) { return suspects_.contains(e.sequence); });
+  if (suspect == plan.entries.end()) {
+    suspects_.clear();
+    return;
+  }
+  const PlanEntry entry = *suspect;
+  plan.entries.assign(1, entry);
+  plan.features = {entry.token_count, entry.token_count == 1 ? 1U : 0U, entry.samples ? 1U : 0U,
+                   attended_by(entry.first_position, entry.token_count)};
+  plan_is_whole_ = false;
+}
+
+// False when a sequence could not be opened: it is over, and the plan with it.
+bool StepLoop::open_sequences(const StepPlan& plan, TimePoint now) {
+  for (const PlanEntry& entry : plan.entries) {
+    SequenceRecord& s = *lifecycle_.store().find(entry.sequence);
+    const Status opened = lifecycle_.open_in_executor(s);
+    if (opened.ok()) continue;
+    const Error error = opened.error();
+    for (const PlanEntry& other : plan.entries) {
+      if (other.admits) lifecycle_.close_in_executor(*lifecycle_.store().find(other.sequence));
+    }
+    if (error.code == ErrorCode::kUnavailable) {
+      end_with_fatal(error.message, now);
+    } else {
+      lifecycle_.end_choice(s, FinishReason::kFailed, error, now);
+    }
+    return false;
+  }
+  return true;
+}
+
+Result<Reservation> StepLoop::reserve(const StepPlan& plan) {
+  std::vector<ReserveRequest> requests;
+  requests.reserve(plan.entries.size());
+  for (const PlanEntry& entry : plan.entries) {
+    requests.push_back(
+        {entry.sequence, lifecycle_.store().find(entry.sequence)->known, entry.first_position, entry.cover_tokens});
+  }
+  return parts_.kv.reserve(requests);
+}
+
+Result<StepResult> StepLoop::execute(const StepPlan& plan, const Reservation& reservation) {
+  const StepBinding binding(plan, lifecycle_.store(), reservation, parts_.executor.capabilities().groups.size());
+  parts_.board.note_executing(true);
+  update_board(parts_.clock.now());
+  const Result<StepTicket> ticket = parts_.executor.submit(binding.step());
+  if (!ticket.ok()) return ticket.error();
+  Result<StepResult> result = parts_.executor.collect(ticket.value());
+  parts_.board.note_executing(false);
+  return result;
+}
+
+// Everything that can fail or allocate happens here, before any owner of state is changed.
+Result<std::vector<StepLoop::Staged>> StepLoop::stage(const StepPlan& plan, StepResult& result) {
+  if (result.entries.size() != plan.entries.size())
+    return Error::internal("The executor answered other entries than it was given.");
+  std::vector<Staged> staged(plan.entries.size());
+  for (std::size_t i = 0; i < staged.size(); ++i) {
+    const PlanEntry& entry = plan.entries[i];
+    EntryResult& answer = result.entries[i];
+    if (answer.sequence != entry.sequence)
+      return Error::internal("The executor answered other entries than it was given.");
+    Staged& s = staged[i];
+    s.sequence = lifecycle_.store().find(entry.sequence);
+    s.computed = entry.first_position + entry.token_count;
+    s.prompt_logprobs = std::move(answer.prompt_logprobs);
+    const bool samples_rightly =
+        entry.samples ? answer.outcome != EntryOutcome::kComputed : answer.outcome == EntryOutcome::kComputed;
+    if (answer.outcome == EntryOutcome::kFailed) {
+      s.commits = false;
+      s.finish = FinishReason::kFailed;
+      s.error = std::move(answer.error);
+    } else if (!samples_rightly) {
+      return Error::internal("The executor sampled what it was not asked for, or did not sample what it was.");
+    } else if (answer.outcome == EntryOutcome::kSampled) {
+      stage_sample(s, answer);
+    } else if (answer.outcome == EntryOutcome::kNotSampled) {
+      --s.computed;  // the last token is fed again
+    } else if (s.computed == s.sequence->request->limit_tokens) {
+      s.finish = FinishReason::kLength;  // nothing was to be generated
+    }
+    std::vector<TokenId>& known = s.sequence->known;
+    if (s.token && known.size() == known.capacity()) known.reserve(known.size() + known.size() / 2 + 16);
+  }
+  events_.reserve(plan.entries.size() * 5 + 1);
+  return staged;
+}
+
+void StepLoop::stage_sample(Staged& s, EntryResult& answer) const {
+  const EngineRequest& request = s.sequence->request->request;
+  const TokenId token = answer.sampled.token;
+  if (token < 0 || static_cast<std::uint32_t>(token) >= parts_.executor.capabilities().vocab_size) {
+    s.finish = FinishReason::kFailed;
+    s.error = Error::internal("The executor sampled a token that is not in the vocabulary.");
+    return;
+  }
+  const bool may_end = s.sequence->generated() >= request.min_tokens;
+  if (may_end && std::find(request.end_tokens.begin(), request.end_tokens.end(), token) != request.end_tokens.end()) {
+    s.finish = FinishReason::kStop;
+    return;
+  }
+  s.token = std::move(answer.sampled);
+  if (s.sequence->known.size() + 1 >= s.sequence->request->limit_tokens) s.finish = FinishReason::kLength;
+}
+
+void StepLoop::commit(StepPlan& plan, Reservation& reservation, std::vector<Staged>& staged, TimePoint now) {
+  std::vector<CommittedTokens> tokens;
+  std::vector<SequenceProgress> progress;
+  tokens.reserve(staged.size());
+  progress.reserve(staged.size());
+  for (const Staged& s : staged) {
+    if (!s.commits) continue;
+    tokens.push_back({s.sequence->id, s.sequence->known, s.computed});
+    progress.push_back(
+        {s.sequence->id, static_cast<std::uint32_t>(s.sequence->known.size() + (s.token ? 1 : 0)), s.computed});
+  }
+  reservation.commit(tokens);
+  scheduler_.commit(plan, progress, now);
+  for (std::size_t i = 0; i < staged.size(); ++i) publish_entry(plan.entries[i], staged[i], now);
+}
+
+void StepLoop::publish_entry(const PlanEntry& entry, Staged& staged, TimePoint now) {
+  SequenceRecord& s = *staged.sequence;
+  const RequestId request = s.request->request.id;
+  suspects_.erase(s.id);
+  s.failed_steps = 0;
+  if (staged.commits && entry.admits) lifecycle_.admitted(*s.request, entry.first_position, now);
+  if (!staged.prompt_logprobs.empty()) {
+    s.scored_rows += static_cast<std::uint32_t>(staged.prompt_logprobs.size());
+    events_.add(now, PromptScored{request, std::move(staged.prompt_logprobs)});
+  }
+  if (staged.token) {
+    s.known.push_back(staged.token->token);
+    s.last_progress = now;
+    events_.add(now, TokenSampled{request, s.choice, s.generated() - 1, std::move(*staged.token)});
+  }
+  if (staged.finish) lifecycle_.end_choice(s, *staged.finish, std::move(staged.error), now);
+}
+
+// The step left no trace but its drops. Its sequences try again, then one by one, and then end with the error.
+StepOutcome StepLoop::step_broke(const Error& error, TimePoint now) {
+  if (error.code == ErrorCode::kUnavailable) {
+    end_with_fatal(error.message, now);
+    return StepOutcome::kFatal;
+  }
+  const StepPlan plan = std::exchange(plan_, {});
+  std::vector<SequenceId> alive;
+  for (const PlanEntry& entry : plan.entries) {
+    SequenceRecord* s = lifecycle_.store().find(entry.sequence);
+    if (s == nullptr) continue;
+    alive.push_back(entry.sequence);
+    ++s->failed_steps;
+    if (entry.admits) lifecycle_.close_in_executor(*s);
+  }
+  bool retryable = true;
+  if (plan.entries.empty()) {
+    // Planning itself broke: nobody in particular is to blame.
+    retryable = ++failed_plans_ <= options_.step_retries;
+    if (!retryable) lifecycle_.end_all(error, now);
+  } else if (alive.size() == 1 && lifecycle_.store().find(alive.front())->failed_steps > options_.step_retries) {
+    retryable = false;
+    suspects_.erase(alive.front());
+    lifecycle_.end_choice(*lifecycle_.store().find(alive.front()), FinishReason::kFailed, error, now);
+  } else if (std::any_of(alive.begin(), alive.end(), [&](SequenceId id) {
+               return lifecycle_.store().find(id)->failed_steps > options_.step_retries;
+             })) {
+    suspects_.insert(alive.begin(), alive.end());
+  }
+  events_.add(now, StepFailed{plan.model, plan.id, retryable, error});
+  return StepOutcome::kRetryable;
+}
+
+void StepLoop::end_with_fatal(const std::string& reason, TimePoint now) {
+  plan_ = {};
+  fatal_ = reason.empty() ? "The executor is gone." : reason;
+  events_.add(now, StepFailed{options_.model, {}, false, {ErrorCode::kUnavailable, *fatal_, {}}});
+  lifecycle_.end_all({ErrorCode::kUnavailable, *fatal_, {}}, now);
+}
+
+void StepLoop::note_idle(TimePoint now) {
+  if (idle_since_ || lifecycle_.store().empty()) return;
+  idle_since_ = now;
+  idle_reason_ = scheduler_.oldest_wait_reason();
+}
+
+void StepLoop::end_idle(TimePoint now) {
+  if (!idle_since_) return;
+  const Duration idle = now - *std::exchange(idle_since_, std::nullopt);
+  if (idle <= Duration::zero()) return;
+  idle_[static_cast<std::size_t>(idle_reason_)] += idle;
+  events_.add(now, IdleWhileWorkWaits{options_.model, idle, idle_reason_});
+}
+
+void StepLoop::update_board(TimePoint now) {
+  parts_.board.update([&](BoardEntry& entry) {
+    const SchedulerCounts counts = scheduler_.counts();
+    const CapacityView view = parts_.kv.capacity();
+    EngineStatus& status = entry.status;
+    status.failed = fatal_.has_value();
+    status.reason = fatal_.value_or("");
+    status.running = counts.running;
+    status.waiting = counts.waiting;
+    status.blocks_total = view.total.blocks[0];
+    status.blocks_free = view.free.blocks[0];
+    status.blocks_cached = view.evictable.blocks[0];
+    status.blocks_owned = view.total.blocks[0] - view.free.blocks[0] - view.evictable.blocks[0];
+    if (status.steps != steps_ && steps_ % kErrorQuantileEvery == 0) {
+      status.predicted_error_p50 = parts_.step_time.error_quantile(0.5);
+      status.predicted_error_p90 = parts_.step_time.error_quantile(0.9);
+    }
+    status.steps = steps_;
+    status.busy = busy_;
+    status.idle_while_waiting = idle_;
+
+    entry.planned_at = now;
+    entry.oldest_last_token = TimePoint::max();
+    entry.stall.step = plan_.id;
+    entry.stall.sequences.clear();
+    for (const SequenceView& view_of : scheduler_.look(kHeadsInReport)) {
+      const SequenceRecord& s = *lifecycle_.store().find(view_of.sequence);
+      const RequestPhase phase = phase_of(view_of, s);
+      if (phase == RequestPhase::kDecode) entry.oldest_last_token = std::min(entry.oldest_last_token, s.last_progress);
+      entry.stall.sequences.push_back({s.request->request.id, s.choice, s.request->request.labels.tier, phase,
+                                       view_of.reason, view_of.known, view_of.computed, now - s.last_progress});
+    }
+    entry.stall.sequences_left_out =
+        counts.running + counts.waiting - static_cast<std::uint32_t>(entry.stall.sequences.size());
+  });
+}
+
+void StepLoop::check_invariants(TimePoint now) {
+  const std::vector<std::string> broken =
+      broken_rules(lifecycle_.store(), scheduler_.look(static_cast<std::size_t>(-1)), parts_.kv.snapshot());
+  if (broken.empty() || fatal_) return;
+  for (const std::string& rule : broken) spdlog::critical("engine invariant broken: {}", rule);
+  end_with_fatal("The engine broke a rule of its own: " + broken.front(), now);
+}
+
+}  // namespace takt

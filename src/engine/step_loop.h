@@ -1,0 +1,100 @@
+// One turn of the engine: commands, plan, reserve, execute, stage, commit, publish. Runs on the thread that owns the
+// serving state.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "base/clock.h"
+#include "core/step_time_model.h"
+#include "engine/engine.h"
+#include "engine/event_log.h"
+#include "engine/lifecycle.h"
+#include "engine/mailbox.h"
+#include "engine/status_board.h"
+#include "exec/executor.h"
+#include "kv/kv_cache.h"
+#include "sched/scheduler.h"
+
+namespace takt {
+
+struct StepLoopParts {
+  Executor& executor;
+  const Clock& clock;
+  KvCache& kv;
+  StepTimeModel& step_time;
+  Door& door;
+  StatusBoard& board;
+  std::vector<EventSink*> sinks;
+};
+
+class StepLoop {
+ public:
+  StepLoop(StepLoopParts parts, const EngineOptions& options, const SchedulerOptions& effective);
+
+  // Applies the commands, then runs at most one step. Never throws.
+  StepOutcome turn(std::vector<Command>& commands) noexcept;
+
+  bool stopped() const { return stopped_; }                           // a StopCommand came
+  const std::optional<std::string>& fatal() const { return fatal_; }  // why the executor is gone
+  // When a turn is due although no command comes: the next expiry, or the end of the drain period.
+  std::optional<TimePoint> next_deadline() const;
+
+ private:
+  struct Staged {
+    SequenceRecord* sequence = nullptr;
+    std::uint32_t computed = 0;
+    std::optional<SampledToken> token;
+    std::vector<PromptLogprob> prompt_logprobs;
+    std::optional<FinishReason> finish;
+    Error error;
+    bool commits = true;  // false: the entry failed
+  };
+
+  void apply(Command& command, TimePoint now);
+  StepOutcome run_step(TimePoint now);
+  StepOutcome nothing_planned(TimePoint now);
+  CapacityView make_view() const;
+  StepPlan make_plan(TimePoint now);
+  void apply_drops(const StepPlan& plan, TimePoint now);
+  void keep_one_suspect(StepPlan& plan);
+  bool open_sequences(const StepPlan& plan, TimePoint now);
+  Result<Reservation> reserve(const StepPlan& plan);
+  Result<StepResult> execute(const StepPlan& plan, const Reservation& reservation);
+  Result<std::vector<Staged>> stage(const StepPlan& plan, StepResult& result);
+  void stage_sample(Staged& staged, EntryResult& result) const;
+  void commit(StepPlan& plan, Reservation& reservation, std::vector<Staged>& staged, TimePoint now);
+  void publish_entry(const PlanEntry& entry, Staged& staged, TimePoint now);
+  StepOutcome step_broke(const Error& error, TimePoint now);
+  void end_with_fatal(const std::string& reason, TimePoint now);
+  void note_idle(TimePoint now);
+  void end_idle(TimePoint now);
+  void update_board(TimePoint now);
+  void check_invariants(TimePoint now);
+
+  StepLoopParts parts_;
+  const EngineOptions options_;
+  Scheduler scheduler_;
+  EventLog events_;
+  Lifecycle lifecycle_;
+
+  StepPlan plan_;              // of the turn under way
+  bool plan_is_whole_ = true;  // false: entries were left out to find the one that fails
+  // Sequences of a step that failed too often: each runs alone until it has shown whether it is the one.
+  std::unordered_set<SequenceId> suspects_;
+  std::uint32_t failed_plans_ = 0;  // in a row, before there was a plan to blame
+  std::optional<TimePoint> drain_deadline_;
+  std::optional<TimePoint> idle_since_;
+  WaitReason idle_reason_ = WaitReason::kNone;
+  std::optional<std::string> fatal_;
+  bool stopped_ = false;
+
+  std::uint64_t steps_ = 0;
+  Duration busy_{0};
+  WaitTimes idle_{};
+};
+
+}  // namespace takt

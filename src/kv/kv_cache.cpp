@@ -1,0 +1,302 @@
+#include "kv/kv_cache.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace takt {
+
+KvCache::Group::Group(const KvGroupInfo& group_info, BlockHasher hasher)
+    : info(group_info),
+      pool(group_info.block_count),
+      index(group_info.block_count, group_info.block_tokens, std::move(hasher)) {}
+
+Result<std::unique_ptr<KvCache>> KvCache::create(std::vector<KvGroupInfo> groups, const KvOptions& options,
+                                                 BlockHasher hasher) {
+  if (groups.empty() || groups.size() > kMaxKvGroups) {
+    return Error::invalid("kv.groups", "A model has 1 to " + std::to_string(kMaxKvGroups) + " KV groups.");
+  }
+  for (const KvGroupInfo& group : groups) {
+    if (group.block_tokens == 0 || group.block_count == 0) {
+      return Error::invalid("kv.blocks", "A KV group needs at least one block of at least one token.");
+    }
+  }
+  if (!hasher) {
+    hasher = [key = fresh_hash_key()](const BlockDigest& previous, std::span<const TokenId> tokens) {
+      return hash_block(key, previous, tokens);
+    };
+  }
+  return std::unique_ptr<KvCache>(new KvCache(std::move(groups), options, hasher));
+}
+
+KvCache::KvCache(std::vector<KvGroupInfo> groups, const KvOptions& options, const BlockHasher& hasher)
+    : prefix_cache_(options.prefix_cache), geometry_(block_geometry(groups)) {
+  groups_.reserve(groups.size());
+  for (const KvGroupInfo& info : groups) groups_.emplace_back(info, hasher);
+}
+
+void KvCache::open(SequenceId sequence, const KvSequenceOptions& options) {
+  Table table;
+  table.options = options;
+  table.indexing = prefix_cache_ && options.use_prefix_cache;
+  table.blocks.resize(groups_.size());
+  table.indexed_blocks.resize(groups_.size(), 0);
+  tables_.emplace(sequence, std::move(table));
+}
+
+void KvCache::close(SequenceId sequence) noexcept {
+  const auto it = tables_.find(sequence);
+  if (it == tables_.end()) return;
+  for (std::size_t g = 0; g < groups_.size(); ++g) shrink(it->second, g, 0);
+  tables_.erase(it);
+}
+
+void KvCache::truncate(SequenceId sequence, std::uint32_t keep_tokens) noexcept {
+  const auto it = tables_.find(sequence);
+  if (it == tables_.end()) return;
+  Table& table = it->second;
+  const GroupCounts keep = geometry_.blocks_for(keep_tokens);
+  for (std::size_t g = 0; g < groups_.size(); ++g) shrink(table, g, keep.blocks[g]);
+  table.computed = std::min(table.computed, keep_tokens);
+  // An emptied table may start over behind any prefix.
+  if (keep_tokens == 0) table.indexing = prefix_cache_ && table.options.use_prefix_cache;
+}
+
+void KvCache::shrink(Table& table, std::size_t group, std::size_t keep_blocks) noexcept {
+  std::vector<BlockId>& blocks = table.blocks[group];
+  // From the tail, so that of a cached conversation the tail is evicted first.
+  while (blocks.size() > keep_blocks) {
+    release_block(groups_[group], blocks.back());
+    blocks.pop_back();
+  }
+  table.indexed_blocks[group] = std::min(table.indexed_blocks[group], static_cast<std::uint32_t>(blocks.size()));
+}
+
+void KvCache::release_block(Group& group, BlockId block) noexcept {
+  if (group.pool.owner(block) == BlockOwner::kReserved) {
+    group.pool.unreserve(block);
+    return;
+  }
+  const bool indexed = group.index.contains(block);
+  if (group.pool.release(block, indexed) && indexed) group.index.mark_idle(block);
+}
+
+CapacityView KvCache::capacity() const {
+  CapacityView view;
+  view.geometry = geometry_;
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    view.total.blocks[g] = groups_[g].pool.size();
+    view.free.blocks[g] = groups_[g].pool.free_count();
+    view.evictable.blocks[g] = groups_[g].pool.cached_count();
+  }
+  return view;
+}
+
+KvCache::Match KvCache::match_index(const Table& table, std::span<const TokenId> known, std::uint32_t limit) const {
+  Match match;
+  match.blocks.resize(groups_.size());
+  if (!table.indexing) return match;
+  match.tokens = limit;
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    const std::uint32_t size = groups_[g].info.block_tokens;
+    std::optional<BlockId> parent;
+    std::uint32_t at = 0;
+    while (at + size <= match.tokens) {
+      const auto found = groups_[g].index.find(parent, table.options.cache_scope, known.subspan(at, size));
+      if (!found) break;
+      match.blocks[g].push_back(*found);
+      parent = found;
+      at += size;
+    }
+    match.tokens = geometry_.align_down(std::min(match.tokens, at));
+  }
+  return match;
+}
+
+KvCache::Match KvCache::match_source(const Table& table, std::uint32_t limit) const {
+  Match match;
+  match.blocks.resize(groups_.size());
+  if (!table.options.source) return match;
+  const auto source = tables_.find(*table.options.source);
+  if (source == tables_.end()) return match;
+  match.tokens = geometry_.align_down(std::min({limit, table.options.shared_tokens, source->second.computed}));
+  match.blocks = source->second.blocks;
+  return match;
+}
+
+KvCache::Match KvCache::match_prefix(const Table& table, std::span<const TokenId> known, std::uint32_t limit) const {
+  Match match = match_source(table, limit);
+  if (match.tokens < limit) {
+    Match indexed = match_index(table, known, limit);
+    if (indexed.tokens > match.tokens) match = std::move(indexed);
+  }
+  const GroupCounts blocks = geometry_.blocks_for(match.tokens);
+  for (std::size_t g = 0; g < groups_.size(); ++g) match.blocks[g].resize(blocks.blocks[g]);
+  return match;
+}
+
+CachedPrefix KvCache::cached_prefix(SequenceId sequence, std::span<const TokenId> known) const {
+  CachedPrefix prefix{sequence, 0, {}};
+  const auto it = tables_.find(sequence);
+  if (it == tables_.end() || known.empty() || !it->second.blocks[0].empty()) return prefix;
+  const auto limit = geometry_.align_down(static_cast<std::uint32_t>(known.size() - 1));
+  const Match match = match_prefix(it->second, known, limit);
+  prefix.tokens = match.tokens;
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    prefix.evictable.blocks[g] =
+        static_cast<std::uint32_t>(std::count_if(match.blocks[g].begin(), match.blocks[g].end(), [&](BlockId block) {
+          return groups_[g].pool.owner(block) == BlockOwner::kCached;
+        }));
+  }
+  return prefix;
+}
+
+HeldTail KvCache::held_tail(SequenceId sequence) const {
+  HeldTail tail{sequence, 0};
+  const auto it = tables_.find(sequence);
+  if (it == tables_.end()) return tail;
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    const std::vector<BlockId>& blocks = it->second.blocks[g];
+    std::size_t exclusive = blocks.size();
+    while (exclusive > 0 && groups_[g].pool.references(blocks[exclusive - 1]) == 1) --exclusive;
+    const auto from = static_cast<std::uint32_t>(exclusive) * groups_[g].info.block_tokens;
+    tail.exclusive_from = std::max(tail.exclusive_from, geometry_.align_down(from + geometry_.alignment - 1));
+  }
+  return tail;
+}
+
+std::optional<BlockId> KvCache::take_block(Group& group) noexcept {
+  if (const auto block = group.pool.reserve()) return block;
+  const auto evicted = group.index.evict_one();
+  if (!evicted) return std::nullopt;
+  group.pool.evict(*evicted);
+  return group.pool.reserve();
+}
+
+bool KvCache::attach_prefix(Table& table, const ReserveRequest& request) {
+  Match match = match_prefix(table, request.known, request.first_position);
+  if (match.tokens != request.first_position) return false;
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    table.blocks[g].reserve(match.blocks[g].size());
+    for (const BlockId block : match.blocks[g]) {
+      groups_[g].pool.share(block);
+      groups_[g].index.mark_used(block);
+      table.blocks[g].push_back(block);
+    }
+  }
+  table.computed = match.tokens;
+  return true;
+}
+
+Result<Reservation> KvCache::reserve(std::span<const ReserveRequest> requests) {
+  Reservation reservation(*this);
+  reservation.before_.reserve(requests.size());
+  // Shared prefixes first: what follows may evict.
+  for (const ReserveRequest& request : requests) {
+    const auto it = tables_.find(request.sequence);
+    if (it == tables_.end()) return Error::internal("A step was planned for a sequence that has no block table.");
+    Table& table = it->second;
+    Reservation::Before before{request.sequence, table.computed, {}};
+    for (const auto& blocks : table.blocks) before.blocks.push_back(blocks.size());
+    const bool empty = table.blocks[0].empty();
+    reservation.before_.push_back(std::move(before));
+    const bool starts_right = empty ? attach_prefix(table, request) : table.computed == request.first_position;
+    if (!starts_right) return Error::internal("A step was planned from a position that is not in memory.");
+  }
+  for (const ReserveRequest& request : requests) {
+    Table& table = tables_.find(request.sequence)->second;
+    const GroupCounts needed = geometry_.blocks_for(request.cover_tokens);
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      std::vector<BlockId>& blocks = table.blocks[g];
+      while (blocks.size() < needed.blocks[g]) {
+        blocks.reserve(std::max<std::size_t>(needed.blocks[g], blocks.size() + 1));
+        const auto block = take_block(groups_[g]);
+        if (!block) return Error::internal("A step was planned with more KV blocks than there are.");
+        blocks.push_back(*block);
+      }
+    }
+  }
+  return reservation;
+}
+
+void KvCache::commit(const CommittedTokens& committed) noexcept {
+  const auto it = tables_.find(committed.sequence);
+  if (it == tables_.end()) return;
+  it->second.computed = committed.computed;
+  for (std::size_t g = 0; g < groups_.size(); ++g) index_full_blocks(it->second, g, committed.known);
+}
+
+void KvCache::index_full_blocks(Table& table, std::size_t g, std::span<const TokenId> known) noexcept {
+  Group& group = groups_[g];
+  const std::uint32_t size = group.info.block_tokens;
+  std::uint32_t& indexed = table.indexed_blocks[g];
+  while (table.indexing && (indexed + 1) * size <= table.computed) {
+    BlockId& block = table.blocks[g][indexed];
+    const std::optional<BlockId> parent = indexed == 0 ? std::nullopt : std::optional(table.blocks[g][indexed - 1]);
+    const auto result =
+        group.index.insert(block, parent, table.options.cache_scope, known.subspan(std::size_t{indexed} * size, size));
+    if (result.what == PrefixIndex::Insertion::kCollision) {
+      table.indexing = false;
+      return;
+    }
+    if (result.what == PrefixIndex::Insertion::kEqualExists && result.equal != block) {
+      group.pool.share(result.equal);
+      group.index.mark_used(result.equal);
+      release_block(group, std::exchange(block, result.equal));
+    }
+    ++indexed;
+  }
+}
+
+KvSnapshot KvCache::snapshot() const {
+  KvSnapshot snapshot;
+  for (const Group& group : groups_) {
+    KvGroupSnapshot view;
+    view.block_tokens = group.info.block_tokens;
+    view.free_count = group.pool.free_count();
+    view.cached_count = group.pool.cached_count();
+    for (std::uint32_t i = 0; i < group.pool.size(); ++i) {
+      const BlockId block(i);
+      const auto parent = group.index.parent_of(block);
+      view.blocks.push_back({group.pool.owner(block), group.pool.references(block), group.index.contains(block),
+                             parent.has_value(), parent.value_or(BlockId())});
+    }
+    snapshot.groups.push_back(std::move(view));
+  }
+  for (const auto& [id, table] : tables_) snapshot.tables.push_back({id, table.computed, table.blocks});
+  return snapshot;
+}
+
+Reservation::Reservation(Reservation&& other) noexcept
+    : cache_(std::exchange(other.cache_, nullptr)), before_(std::move(other.before_)) {}
+
+Reservation::~Reservation() {
+  if (cache_ == nullptr) return;
+  for (const Before& before : before_) {
+    const auto it = cache_->tables_.find(before.sequence);
+    if (it == cache_->tables_.end()) continue;
+    for (std::size_t g = 0; g < before.blocks.size(); ++g) cache_->shrink(it->second, g, before.blocks[g]);
+    it->second.computed = before.computed;
+  }
+}
+
+std::span<const BlockId> Reservation::table(SequenceId sequence, GroupId group) const {
+  const auto it = cache_->tables_.find(sequence);
+  if (it == cache_->tables_.end()) return {};
+  return it->second.blocks[group.value];
+}
+
+void Reservation::commit(std::span<const CommittedTokens> committed) noexcept {
+  if (cache_ == nullptr) return;
+  for (const Before& before : before_) {
+    KvCache::Table& table = cache_->tables_.find(before.sequence)->second;
+    for (std::size_t g = 0; g < table.blocks.size(); ++g) {
+      for (std::size_t i = before.blocks[g]; i < table.blocks[g].size(); ++i) {
+        cache_->groups_[g].pool.commit(table.blocks[g][i]);
+      }
+    }
+  }
+  for (const CommittedTokens& tokens : committed) cache_->commit(tokens);
+  cache_ = nullptr;
+}
+
+}  // namespace takt

@@ -1,0 +1,142 @@
+// KV memory of one model as ids and counts: block tables of sequences, the prefix cache, and reservations for a step.
+// No tensors.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "core/capacity_view.h"
+#include "core/ids.h"
+#include "core/kv_group.h"
+#include "kv/block_pool.h"
+#include "kv/options.h"
+#include "kv/prefix_index.h"
+#include "kv/snapshot.h"
+
+namespace takt {
+
+struct KvSequenceOptions {
+  std::uint64_t cache_scope = 0;  // prefix blocks are shared only inside a scope
+  bool use_prefix_cache = true;
+  // A fork: its first `shared_tokens` known tokens are those of `source`, whose blocks it may share while they are
+  // there.
+  std::optional<SequenceId> source;
+  std::uint32_t shared_tokens = 0;
+};
+
+struct ReserveRequest {
+  SequenceId sequence;
+  std::span<const TokenId> known;  // its known tokens
+  std::uint32_t first_position =
+      0;  // where the step starts; a table that is still empty gets the cached prefix up to here
+  std::uint32_t cover_tokens = 0;  // positions that the tables must reach
+};
+
+struct CommittedTokens {
+  SequenceId sequence;
+  std::span<const TokenId> known;
+  std::uint32_t computed = 0;  // tokens whose KV is in memory now
+};
+
+class Reservation;
+
+// Tables grow by appending and shrink from the tail; a full block may be exchanged for one that holds the same.
+class KvCache {
+ public:
+  // Errors: kInvalidArgument for no group, too many, or a group without blocks or tokens. `hasher` is for tests of
+  // collisions; none: keyed at random.
+  static Result<std::unique_ptr<KvCache>> create(std::vector<KvGroupInfo> groups, const KvOptions& options,
+                                                 BlockHasher hasher = nullptr);
+
+  void open(SequenceId sequence, const KvSequenceOptions& options);
+  // Gives back everything; full blocks stay in the prefix cache.
+  void close(SequenceId sequence) noexcept;
+  // Gives back the blocks behind `keep_tokens`, which is aligned or the sequence's computed tokens.
+  void truncate(SequenceId sequence, std::uint32_t keep_tokens) noexcept;
+
+  // Counts only; prefixes and tails are empty.
+  CapacityView capacity() const;
+  // For a sequence with an empty table: what it could share. At least the last known token stays to be computed.
+  CachedPrefix cached_prefix(SequenceId sequence, std::span<const TokenId> known) const;
+  HeldTail held_tail(SequenceId sequence) const;
+
+  // Makes every table reach its cover_tokens, evicting cached blocks as needed. All or nothing. What is evicted stays
+  // evicted even when the reservation is given back: a step may have overwritten it. Errors: kInternal when a plan
+  // asked for more than the view allowed.
+  Result<Reservation> reserve(std::span<const ReserveRequest> requests);
+
+  KvSnapshot snapshot() const;
+  const BlockGeometry& geometry() const { return geometry_; }
+
+ private:
+  friend class Reservation;
+
+  struct Group {
+    Group(const KvGroupInfo& info, BlockHasher hasher);
+    KvGroupInfo info;
+    BlockPool pool;
+    PrefixIndex index;
+  };
+  struct Table {
+    KvSequenceOptions options;
+    std::uint32_t computed = 0;
+    bool indexing = true;  // false after a digest collision: what follows has no parent to be chained to
+    std::vector<std::vector<BlockId>> blocks;   // per group
+    std::vector<std::uint32_t> indexed_blocks;  // per group: leading blocks that are in the index
+  };
+  // A prefix found in every group; spans of blocks are views of `blocks`.
+  struct Match {
+    std::uint32_t tokens = 0;
+    std::vector<std::vector<BlockId>> blocks;
+  };
+
+  KvCache(std::vector<KvGroupInfo> groups, const KvOptions& options, const BlockHasher& hasher);
+  Match match_index(const Table& table, std::span<const TokenId> known, std::uint32_t limit) const;
+  Match match_source(const Table& table, std::uint32_t limit) const;
+  Match match_prefix(const Table& table, std::span<const TokenId> known, std::uint32_t limit) const;
+  bool attach_prefix(Table& table, const ReserveRequest& request);
+  std::optional<BlockId> take_block(Group& group) noexcept;
+  void release_block(Group& group, BlockId block) noexcept;
+  void shrink(Table& table, std::size_t group, std::size_t keep_blocks) noexcept;
+  void commit(const CommittedTokens& committed) noexcept;
+  void index_full_blocks(Table& table, std::size_t group, std::span<const TokenId> known) noexcept;
+
+  const bool prefix_cache_;
+  BlockGeometry geometry_;
+  std::vector<Group> groups_;
+  std::unordered_map<SequenceId, Table> tables_;
+};
+
+// Blocks taken for one step. Given back on destruction unless committed.
+class Reservation {
+ public:
+  Reservation(Reservation&& other) noexcept;
+  Reservation& operator=(Reservation&&) = delete;
+  ~Reservation();
+
+  // Block table of a reserved sequence in one group, valid until commit or destruction.
+  std::span<const BlockId> table(SequenceId sequence, GroupId group) const;
+
+  // Keeps the blocks and publishes full computed ones to the prefix cache. Sequences that were reserved and are not
+  // named keep their blocks too, with nothing more computed.
+  void commit(std::span<const CommittedTokens> committed) noexcept;
+
+ private:
+  friend class KvCache;
+  struct Before {
+    SequenceId sequence;
+    std::uint32_t computed = 0;
+    std::vector<std::size_t> blocks;  // per group
+  };
+  explicit Reservation(KvCache& cache) : cache_(&cache) {}
+
+  KvCache* cache_;
+  std::vector<Before> before_;
+};
+
+}  // namespace takt

@@ -1,0 +1,126 @@
+#include "sched/block_market.h"
+
+#include <algorithm>
+
+namespace takt {
+
+namespace {
+
+// Victims: lowest tier first, then newest.
+bool ranks_below(const ScheduledSequence& a, const ScheduledSequence& b) {
+  if (a.facts.tier != b.facts.tier) return a.facts.tier > b.facts.tier;
+  return a.order > b.order;
+}
+
+}  // namespace
+
+BlockMarket::BlockMarket(const CapacityView& view, const SequencePlaces& places)
+    : view_(view), available_(view.free + view.evictable) {
+  const auto add = [&](const SequenceList& list) {
+    for (const ScheduledSequence& s : list) {
+      if (s.cover > 0) holders_.push_back({&s, s.cover, s.cover});
+    }
+  };
+  add(places.running);
+  for (const TierQueues& tier : places.tiers) add(tier.resuming);
+  for (const HeldTail& tail : view.tails) {
+    if (Holder* holder = find(tail.sequence)) holder->exclusive_from = tail.exclusive_from;
+  }
+}
+
+BlockMarket::Holder* BlockMarket::find(SequenceId sequence) {
+  const auto it =
+      std::find_if(holders_.begin(), holders_.end(), [&](const Holder& h) { return h.sequence->facts.id == sequence; });
+  return it == holders_.end() ? nullptr : &*it;
+}
+
+bool BlockMarket::may_take(const ScheduledSequence& taker, const Holder& holder, bool from_running) const {
+  const ScheduledSequence& s = *holder.sequence;
+  if (holder.pinned || &s == &taker || holder.keep == 0 || !ranks_below(s, taker)) return false;
+  if (s.state != SequenceState::kRunning || holder.dropped) return true;
+  // A protected sequence has all that it will ever need, so it ends by itself: its own tier waits for that.
+  return from_running && !(s.reserved_to_the_end && s.facts.tier == taker.facts.tier);
+}
+
+BlockMarket::Holder* BlockMarket::lowest_holder(const ScheduledSequence& taker, bool from_running, bool with_shared) {
+  Holder* lowest = nullptr;
+  for (Holder& holder : holders_) {
+    if (!may_take(taker, holder, from_running)) continue;
+    if (!with_shared && holder.keep <= holder.exclusive_from) continue;
+    if (lowest == nullptr || ranks_below(*holder.sequence, *lowest->sequence)) lowest = &holder;
+  }
+  return lowest;
+}
+
+void BlockMarket::drop_tail(Holder& holder, const ScheduledSequence& taker, const GroupCounts& wanted) {
+  const BlockGeometry& geometry = view_.geometry;
+  const GroupCounts held = geometry.blocks_for(holder.keep);
+  std::uint32_t keep = holder.keep;
+  while (keep > holder.exclusive_from && !wanted.within(available_ + (held - geometry.blocks_for(keep)))) {
+    keep = std::max(holder.exclusive_from, geometry.align_down(keep - 1));
+  }
+  available_ += held - geometry.blocks_for(keep);
+  holder.keep = keep;
+  holder.in_favour_of = taker.facts.tier;
+  if (!holder.dropped && holder.sequence->state == SequenceState::kRunning) preempted_running_ = true;
+  holder.dropped = true;
+}
+
+bool BlockMarket::take_for_running(const ScheduledSequence& taker, const GroupCounts& need) {
+  while (!need.within(available_)) {
+    Holder* victim = lowest_holder(taker, true, false);
+    if (victim == nullptr) return false;
+    drop_tail(*victim, taker, need);
+  }
+  available_ -= need;
+  return true;
+}
+
+bool BlockMarket::take_for_waiting(const ScheduledSequence& taker, const GroupCounts& need, const GroupCounts& spare,
+                                   bool last_resort) {
+  const GroupCounts wanted = need + spare;
+  while (!wanted.within(available_)) {
+    Holder* victim = lowest_holder(taker, false, false);
+    if (victim == nullptr) {
+      if (!last_resort) return false;
+      victim = lowest_holder(taker, false, true);
+      if (victim == nullptr) return false;
+      // Whether its shared blocks come free shows in the next view; count on nothing.
+      victim->keep = 0;
+      victim->dropped = true;
+      victim->in_favour_of = taker.facts.tier;
+      continue;
+    }
+    drop_tail(*victim, taker, wanted);
+  }
+  available_ -= need;
+  return true;
+}
+
+void BlockMarket::stand_back(const ScheduledSequence& sequence) {
+  preempted_running_ = true;
+  if (Holder* holder = find(sequence.facts.id)) {
+    holder->keep = std::min(holder->keep, sequence.computed);
+    holder->in_favour_of = sequence.facts.tier;
+    holder->dropped = true;
+  }
+}
+
+void BlockMarket::pin(SequenceId sequence) {
+  if (Holder* holder = find(sequence)) holder->pinned = true;
+}
+
+bool BlockMarket::is_dropped(SequenceId sequence) const {
+  return std::any_of(holders_.begin(), holders_.end(),
+                     [&](const Holder& h) { return h.dropped && h.sequence->facts.id == sequence; });
+}
+
+std::vector<PlanDrop> BlockMarket::drops() const {
+  std::vector<PlanDrop> drops;
+  for (const Holder& holder : holders_) {
+    if (holder.dropped) drops.push_back({holder.sequence->facts.id, holder.keep, holder.in_favour_of});
+  }
+  return drops;
+}
+
+}  // namespace takt

@@ -1,0 +1,55 @@
+// Blocks while a plan is made: what is available, and what may be taken from whom.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/capacity_view.h"
+#include "core/step.h"
+#include "sched/sequence.h"
+
+namespace takt {
+
+class BlockMarket {
+ public:
+  BlockMarket(const CapacityView& view, const SequencePlaces& places);
+
+  // Takes `need`, dropping tails of running and waiting sequences that rank below `taker` (lower tier, or same tier and
+  // newer), lowest first. False, with nothing taken, when that is not enough; what was dropped stays dropped.
+  bool take_for_running(const ScheduledSequence& taker, const GroupCounts& need);
+  // Takes `need` and leaves `spare` free, dropping tails of waiting sequences only. With `last_resort` a waiting
+  // sequence gives up its shared blocks too (they come free when the last sharer has).
+  bool take_for_waiting(const ScheduledSequence& taker, const GroupCounts& need, const GroupCounts& spare,
+                        bool last_resort);
+
+  // Puts a running sequence out of this step although nothing of it is dropped: it waits for blocks.
+  void stand_back(const ScheduledSequence& sequence);
+  // This step runs it: it keeps what it has.
+  void pin(SequenceId sequence);
+
+  bool is_dropped(SequenceId sequence) const;
+  bool preempted_running() const { return preempted_running_; }
+  std::vector<PlanDrop> drops() const;
+
+ private:
+  struct Holder {
+    const ScheduledSequence* sequence;
+    std::uint32_t keep;            // positions its tables reach after the drops so far
+    std::uint32_t exclusive_from;  // dropping down to here frees blocks
+    bool pinned = false;
+    bool dropped = false;
+    Tier in_favour_of = Tier::kRealtime;
+  };
+
+  bool may_take(const ScheduledSequence& taker, const Holder& holder, bool from_running) const;
+  Holder* lowest_holder(const ScheduledSequence& taker, bool from_running, bool with_shared);
+  void drop_tail(Holder& holder, const ScheduledSequence& taker, const GroupCounts& wanted);
+  Holder* find(SequenceId sequence);
+
+  const CapacityView& view_;
+  GroupCounts available_;
+  std::vector<Holder> holders_;
+  bool preempted_running_ = false;
+};
+
+}  // namespace takt

@@ -1,0 +1,33 @@
+// Splits what a step has left for prefill between prompts. Pure.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/clock.h"
+#include "core/step.h"
+#include "core/step_time_model.h"
+
+namespace takt {
+
+struct PromptCandidate {
+  std::uint64_t order = 0;  // arrival; smaller is older
+  std::uint32_t first_position = 0;
+  std::uint32_t remaining = 0;  // tokens to compute, at least 1
+};
+
+struct PrefillRoom {
+  Duration limit{0};            // predicted time that the whole step may take
+  std::uint32_t tokens = 0;     // rows that prefill may have
+  double newcomer_share = 0.5;  // part that is not the oldest prompt's, while others want it
+};
+
+// Tokens per candidate, in the candidates' order; adds the rows to `features`. The oldest prompt keeps its share
+// whatever else comes, so every prompt is the oldest one at some time and none starves; the others share the rest,
+// those with the least to compute first, so a short prompt starts at once behind any number of long ones. What one side
+// leaves, the other gets.
+std::vector<std::uint32_t> split_prefill(std::span<const PromptCandidate> candidates, const PrefillRoom& room,
+                                         const StepTimeModel& model, StepFeatures& features);
+
+}  // namespace takt

@@ -1,0 +1,308 @@
+#include "sched/scheduler.h"
+
+#include <algorithm>
+
+namespace takt {
+
+namespace {
+
+// A promoted sibling may lead others; how many matters to nobody.
+constexpr std::uint32_t kAnySiblings = 1;
+
+bool is_unserved(const TierQueues& queues) {
+  return !queues.unstarted.empty() || !queues.resuming.empty() || !queues.siblings.empty();
+}
+
+}  // namespace
+
+SequenceList& Scheduler::list_of(const ScheduledSequence& s) {
+  TierQueues& queues = places_.of(s.facts.tier);
+  switch (s.state) {
+    case SequenceState::kUnstarted:
+      return queues.unstarted;
+    case SequenceState::kSibling:
+      return queues.siblings;
+    case SequenceState::kResuming:
+      return queues.resuming;
+    case SequenceState::kRunning:
+      break;
+  }
+  return places_.running;
+}
+
+const WaitAccount* Scheduler::account_of(const ScheduledSequence& s) const {
+  const TierQueues& queues = places_.of(s.facts.tier);
+  switch (s.state) {
+    case SequenceState::kUnstarted:
+      return &queues.unstarted_waits;
+    case SequenceState::kSibling:
+      return &queues.sibling_waits;
+    case SequenceState::kResuming:
+      return &queues.resuming_waits;
+    case SequenceState::kRunning:
+      break;
+  }
+  return nullptr;
+}
+
+WaitAccount* Scheduler::account_of(const ScheduledSequence& s) {
+  return const_cast<WaitAccount*>(std::as_const(*this).account_of(s));
+}
+
+void Scheduler::add(const SequenceFacts& facts, TimePoint now) {
+  ScheduledSequence s;
+  s.facts = facts;
+  s.order = ++arrivals_;
+  s.known = facts.prompt_tokens;
+  s.state = facts.leader ? SequenceState::kSibling : SequenceState::kUnstarted;
+  SequenceList& list = list_of(s);
+  WaitAccount& account = *account_of(s);
+  if (s.state == SequenceState::kSibling && list.empty()) account.set(WaitReason::kSibling, now);
+  s.joined = account.at(now);
+  list.push_back(std::move(s));
+  by_id_[facts.id] = std::prev(list.end());
+  if (!facts.leader && facts.expires_at != TimePoint::max()) expiries_.insert({facts.expires_at, facts.id});
+}
+
+void Scheduler::forget_expiry(const ScheduledSequence& s) {
+  expiries_.erase({s.facts.expires_at, s.facts.id});
+}
+
+void Scheduler::remove(SequenceId sequence, TimePoint now) {
+  const auto it = by_id_.find(sequence);
+  if (it == by_id_.end()) return;
+  const SequenceList::iterator s = it->second;
+  if (s->state == SequenceState::kUnstarted) forget_expiry(*s);
+  const bool has_siblings = s->facts.siblings > 0;
+  by_id_.erase(it);
+  SequenceList& list = list_of(*s);
+  list.erase(s);
+  if (has_siblings) promote_sibling(sequence, now);
+}
+
+void Scheduler::promote_sibling(SequenceId leader, TimePoint now) noexcept {
+  std::optional<SequenceId> promoted;
+  for (TierQueues& queues : places_.tiers) {
+    for (auto s = queues.siblings.begin(); s != queues.siblings.end();) {
+      const auto current = s++;
+      if (current->facts.leader != leader) continue;
+      if (promoted) {
+        current->facts.leader = promoted;
+      } else {
+        promoted = current->facts.id;
+        current->facts.siblings = kAnySiblings;
+        current->facts.leader.reset();
+        move(current, SequenceState::kResuming, now);
+      }
+    }
+  }
+}
+
+std::vector<SequenceId> Scheduler::expired(TimePoint now) const {
+  std::vector<SequenceId> ids;
+  for (const auto& [at, id] : expiries_) {
+    if (at > now) break;
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+std::optional<TimePoint> Scheduler::next_expiry() const {
+  if (expiries_.empty()) return std::nullopt;
+  return expiries_.begin()->first;
+}
+
+std::vector<SequenceId> Scheduler::queue_heads() const {
+  std::vector<SequenceId> heads;
+  const std::size_t running = places_.running.size();
+  if (running >= options_.max_sequences) return heads;
+  for (const TierQueues& queues : places_.tiers) {
+    std::size_t left = std::min<std::size_t>(options_.max_sequences - running, options_.lookahead);
+    for (const SequenceList* list : {&queues.resuming, &queues.unstarted}) {
+      for (auto s = list->begin(); s != list->end() && left > 0; ++s, --left) {
+        if (s->cover == 0 && !s->facts.scores_prompt) heads.push_back(s->facts.id);
+      }
+    }
+  }
+  return heads;
+}
+
+std::vector<SequenceId> Scheduler::holders(const CapacityView& view) const {
+  std::vector<SequenceId> ids;
+  // At worst every running sequence needs one block more of every group in the next step.
+  GroupCounts growth;
+  for (std::size_t g = 0; g < kMaxKvGroups; ++g) {
+    if (view.total.blocks[g] > 0) growth.blocks[g] = static_cast<std::uint32_t>(places_.running.size());
+  }
+  const auto add = [&](const SequenceList& list) {
+    for (const ScheduledSequence& s : list) {
+      if (s.cover > 0) ids.push_back(s.facts.id);
+    }
+  };
+  for (const TierQueues& queues : places_.tiers) add(queues.resuming);
+  if (ids.empty() && growth.within(view.free + view.evictable)) return ids;
+  add(places_.running);
+  return ids;
+}
+
+StepPlan Scheduler::plan(TimePoint now, const CapacityView& view, const StepTimeModel& model) {
+  PlanBuilder builder(options_, view, model, places_, history_);
+  StepPlan plan = builder.build(StepId(++plans_), model_);
+  prefill_left_out_ = builder.prefill_was_left_out();
+  unserviceable_.reset();
+  if (const ScheduledSequence* stuck = builder.unserviceable()) unserviceable_ = stuck->facts.id;
+  name_waits(builder, plan, now);
+  note_passed_over(plan, now);
+  return plan;
+}
+
+void Scheduler::name_waits(const PlanBuilder& builder, StepPlan& plan, TimePoint now) {
+  std::array<std::uint32_t, kTiers.size()> unstarted_admitted{};
+  std::array<std::uint32_t, kTiers.size()> resuming_admitted{};
+  for (const PlanEntry& entry : plan.entries) {
+    if (!entry.admits) continue;
+    const ScheduledSequence& s = *by_id_.find(entry.sequence)->second;
+    ++(s.state == SequenceState::kUnstarted ? unstarted_admitted : resuming_admitted)[index_of(s.facts.tier)];
+  }
+  for (const Tier tier : kTiers) {
+    TierQueues& queues = places_.of(tier);
+    const auto note = [&](QueueKind kind, const SequenceList& list, std::uint32_t admitted, WaitReason reason,
+                          WaitAccount& account) {
+      const auto left = static_cast<std::uint32_t>(list.size()) - admitted;
+      account.set(left == 0 ? WaitReason::kNone : reason, now);
+      if (left > 0) plan.waits.push_back({tier, kind, reason, left});
+    };
+    const auto t = index_of(tier);
+    note(QueueKind::kResuming, queues.resuming, resuming_admitted[t], builder.resuming_reason(tier),
+         queues.resuming_waits);
+    note(QueueKind::kUnstarted, queues.unstarted, unstarted_admitted[t], builder.unstarted_reason(tier),
+         queues.unstarted_waits);
+    note(QueueKind::kSiblings, queues.siblings, 0, WaitReason::kSibling, queues.sibling_waits);
+  }
+}
+
+void Scheduler::note_passed_over(const StepPlan& plan, TimePoint now) {
+  for (ScheduledSequence& s : places_.running) {
+    if (s.passed_over_since) s.waited[static_cast<std::size_t>(WaitReason::kStepTime)] += now - *s.passed_over_since;
+    s.passed_over_since = now;
+  }
+  for (const PlanEntry& entry : plan.entries) by_id_.find(entry.sequence)->second->passed_over_since.reset();
+}
+
+void Scheduler::move(SequenceList::iterator s, SequenceState to, TimePoint now) noexcept {
+  if (const WaitAccount* left = account_of(*s)) add_difference(s->waited, left->at(now), s->joined);
+  SequenceList& from = list_of(*s);
+  s->state = to;
+  SequenceList& list = list_of(*s);
+  auto place = list.end();
+  // Queues keep the order of arrival; who comes back is old, so the place is near the front.
+  if (to == SequenceState::kResuming) {
+    place =
+        std::find_if(list.begin(), list.end(), [&](const ScheduledSequence& other) { return other.order > s->order; });
+  }
+  list.splice(place, from, s);
+  if (const WaitAccount* joined = account_of(*s)) s->joined = joined->at(now);
+}
+
+void Scheduler::apply_drops(const StepPlan& plan, TimePoint now) noexcept {
+  for (const PlanDrop& drop : plan.drops) {
+    const auto it = by_id_.find(drop.sequence);
+    if (it == by_id_.end()) continue;
+    ScheduledSequence& s = *it->second;
+    s.cover = std::min(s.cover, drop.keep_tokens);
+    s.computed = std::min(s.computed, drop.keep_tokens);
+    if (s.state != SequenceState::kRunning) continue;
+    ++s.preemptions;
+    if (drop.in_favour_of == s.facts.tier) ++s.preemptions_by_own_tier;
+    s.reserved_to_the_end = false;
+    s.passed_over_since.reset();
+    places_.of(s.facts.tier).resuming_waits.set(WaitReason::kPreemption, now);
+    move(it->second, SequenceState::kResuming, now);
+  }
+}
+
+void Scheduler::commit(const StepPlan& plan, std::span<const SequenceProgress> progress, TimePoint now) noexcept {
+  std::size_t at = 0;
+  for (const PlanEntry& entry : plan.entries) {
+    // Both are in the order of the step; progress may leave some out.
+    if (at == progress.size() || progress[at].sequence != entry.sequence) continue;
+    const SequenceProgress& step = progress[at++];
+    const auto it = by_id_.find(entry.sequence);
+    if (it == by_id_.end()) continue;
+    ScheduledSequence& s = *it->second;
+    if (entry.admits) {
+      if (s.state == SequenceState::kUnstarted) forget_expiry(s);
+      s.reserved_to_the_end = s.preemptions_by_own_tier >= options_.protect_after;
+      move(it->second, SequenceState::kRunning, now);
+    }
+    const bool prompt_done = s.computed < s.facts.prompt_tokens && step.computed >= s.facts.prompt_tokens;
+    s.known = step.known;
+    s.computed = step.computed;
+    s.cover = std::max(s.cover, entry.cover_tokens);
+    if (s.facts.siblings > 0 && prompt_done) release_siblings(entry.sequence, now);
+  }
+  history_.decode_only_steps = prefill_left_out_ ? history_.decode_only_steps + 1 : 0;
+}
+
+void Scheduler::release_siblings(SequenceId leader, TimePoint now) noexcept {
+  for (TierQueues& queues : places_.tiers) {
+    for (auto s = queues.siblings.begin(); s != queues.siblings.end();) {
+      const auto current = s++;
+      if (current->facts.leader == leader) move(current, SequenceState::kResuming, now);
+    }
+  }
+}
+
+SchedulerCounts Scheduler::counts() const {
+  const auto running = static_cast<std::uint32_t>(places_.running.size());
+  return {running, static_cast<std::uint32_t>(by_id_.size()) - running};
+}
+
+WaitReason Scheduler::oldest_wait_reason() const {
+  for (const TierQueues& queues : places_.tiers) {
+    if (!is_unserved(queues)) continue;
+    for (const WaitAccount* account : {&queues.resuming_waits, &queues.unstarted_waits, &queues.sibling_waits}) {
+      if (account->reason() != WaitReason::kNone) return account->reason();
+    }
+  }
+  return WaitReason::kNone;
+}
+
+WaitTimes Scheduler::waited(SequenceId sequence, TimePoint now) const {
+  const auto it = by_id_.find(sequence);
+  if (it == by_id_.end()) return {};
+  const ScheduledSequence& s = *it->second;
+  WaitTimes waited = s.waited;
+  if (const WaitAccount* account = account_of(s)) add_difference(waited, account->at(now), s.joined);
+  if (s.passed_over_since) waited[static_cast<std::size_t>(WaitReason::kStepTime)] += now - *s.passed_over_since;
+  return waited;
+}
+
+std::uint32_t Scheduler::preemptions(SequenceId sequence) const {
+  const auto it = by_id_.find(sequence);
+  return it == by_id_.end() ? 0 : it->second->preemptions;
+}
+
+std::uint32_t Scheduler::computed(SequenceId sequence) const {
+  const auto it = by_id_.find(sequence);
+  return it == by_id_.end() ? 0 : it->second->computed;
+}
+
+std::vector<SequenceView> Scheduler::look(std::size_t heads) const {
+  std::vector<SequenceView> views;
+  const auto add = [&](const SequenceList& list, std::size_t most) {
+    for (auto s = list.begin(); s != list.end() && most > 0; ++s, --most) {
+      const WaitAccount* account = account_of(*s);
+      WaitReason reason = account != nullptr ? account->reason() : WaitReason::kNone;
+      if (s->passed_over_since) reason = WaitReason::kStepTime;
+      views.push_back({s->facts.id, s->state, s->known, s->computed, s->cover, reason});
+    }
+  };
+  add(places_.running, places_.running.size());
+  for (const TierQueues& queues : places_.tiers) {
+    for (const SequenceList* list : {&queues.resuming, &queues.unstarted, &queues.siblings}) add(*list, heads);
+  }
+  return views;
+}
+
+}  // namespace takt

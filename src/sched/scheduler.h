@@ -1,0 +1,105 @@
+// Decides, step by step, whose tokens are computed next. Bookkeeping only: no clock, no callback, no I/O, no model;
+// time, memory and the step-time model come in as arguments. The cost of a plan depends on what runs and on a bounded
+// number of queue heads, not on how many wait.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/capacity_view.h"
+#include "core/step.h"
+#include "core/step_time_model.h"
+#include "sched/options.h"
+#include "sched/plan_builder.h"
+#include "sched/sequence.h"
+
+namespace takt {
+
+// Where a sequence stands after a step.
+struct SequenceProgress {
+  SequenceId sequence;
+  std::uint32_t known = 0;
+  std::uint32_t computed = 0;
+};
+
+struct SchedulerCounts {
+  std::uint32_t running = 0;
+  std::uint32_t waiting = 0;  // everything else
+};
+
+// Plain view of one sequence, for status, stall reports and invariants.
+struct SequenceView {
+  SequenceId sequence;
+  SequenceState state = SequenceState::kUnstarted;
+  std::uint32_t known = 0;
+  std::uint32_t computed = 0;
+  std::uint32_t cover = 0;
+  WaitReason reason = WaitReason::kNone;
+};
+
+class Scheduler {
+ public:
+  Scheduler(const SchedulerOptions& options, ModelIndex model) : options_(options), model_(model) {}
+
+  // A sequence enters its tier's queue; one with a leader waits until the leader's prompt is computed. `now`: for the
+  // wait accounts.
+  void add(const SequenceFacts& facts, TimePoint now);
+  // Forgets the sequence, wherever it is. A leader that goes early hands its part to the next sibling.
+  void remove(SequenceId sequence, TimePoint now);
+
+  // Sequences whose time in the queue is over. They stay until removed.
+  std::vector<SequenceId> expired(TimePoint now) const;
+  std::optional<TimePoint> next_expiry() const;
+
+  // What the view for the next plan must hold: cached prefixes of these, held tails of those.
+  std::vector<SequenceId> queue_heads() const;
+  std::vector<SequenceId> holders(const CapacityView& view) const;
+
+  // The next step. Changes nothing but the wait accounts: a plan may be thrown away.
+  StepPlan plan(TimePoint now, const CapacityView& view, const StepTimeModel& model);
+  // After a plan that is empty although work waits: a sequence that can never be scheduled, if there is one.
+  std::optional<SequenceId> unserviceable() const { return unserviceable_; }
+
+  // The plan's drops happened. To be called before the step is executed.
+  void apply_drops(const StepPlan& plan, TimePoint now) noexcept;
+  // The plan's step is done. `progress`: of entries that go on or end; an entry that is not named stays as it was.
+  void commit(const StepPlan& plan, std::span<const SequenceProgress> progress, TimePoint now) noexcept;
+
+  SchedulerCounts counts() const;
+  WaitReason oldest_wait_reason() const;  // of the queues that were not served; realtime first
+  WaitTimes waited(SequenceId sequence, TimePoint now) const;
+  std::uint32_t preemptions(SequenceId sequence) const;
+  std::uint32_t computed(SequenceId sequence) const;
+  // The running sequences, then up to `heads` of each queue.
+  std::vector<SequenceView> look(std::size_t heads) const;
+  const SchedulerOptions& options() const { return options_; }
+
+ private:
+  SequenceList& list_of(const ScheduledSequence& sequence);
+  WaitAccount* account_of(const ScheduledSequence& sequence);
+  const WaitAccount* account_of(const ScheduledSequence& sequence) const;
+  void move(SequenceList::iterator sequence, SequenceState to, TimePoint now) noexcept;
+  void release_siblings(SequenceId leader, TimePoint now) noexcept;
+  void promote_sibling(SequenceId leader, TimePoint now) noexcept;
+  void forget_expiry(const ScheduledSequence& sequence);
+  void name_waits(const PlanBuilder& builder, StepPlan& plan, TimePoint now);
+  void note_passed_over(const StepPlan& plan, TimePoint now);
+
+  SchedulerOptions options_;
+  ModelIndex model_;
+  SequencePlaces places_;
+  std::unordered_map<SequenceId, SequenceList::iterator> by_id_;
+  std::set<std::pair<TimePoint, SequenceId>> expiries_;
+  std::uint64_t arrivals_ = 0;
+  std::uint64_t plans_ = 0;
+  PlanHistory history_;
+  bool prefill_left_out_ = false;  // by the last plan
+  std::optional<SequenceId> unserviceable_;
+};
+
+}  // namespace takt
