@@ -87,12 +87,30 @@ struct AttentionKernels {
     return Math::exp(L::sub(L::broadcast(partial[0]), L::broadcast(most)));
   }
 
-  // The tile in F32: the tile's own memory, or the scratch.
-  static const float* widened(const AttendSegment& s, const std::byte* tile, std::size_t n) {
-    if (!s.half) return reinterpret_cast<const float*>(tile);
+  struct LoadFloat {
+    F operator()(const float* p) const { return L::load(p); }
+  };
+  struct LoadHalf {
+    F operator()(const std::uint16_t* p) const { return L::load_half(p); }
+  };
+
+  // Few queries read a half-float tile as it lies; for more it is widened once.
+  static constexpr std::size_t kQueriesOfOnePass = 4;
+
+  // Calls body(load, tile) with the tile's first value and how to load 16 of them.
+  template <typename Body>
+  static void with_tile(const AttendSegment& s, const std::byte* tile, std::size_t n, const Body& body) {
+    if (!s.half) {
+      body(LoadFloat{}, reinterpret_cast<const float*>(tile));
+      return;
+    }
     const auto* halves = reinterpret_cast<const std::uint16_t*>(tile);
+    if (s.queries <= kQueriesOfOnePass) {
+      body(LoadHalf{}, halves);
+      return;
+    }
     for (std::size_t i = 0; i < n; i += kLanes) L::store(s.tile + i, L::load_half(halves + i));
-    return s.tile;
+    body(LoadFloat{}, static_cast<const float*>(s.tile));
   }
 
   static bool touches(const AttendedRange& range, std::size_t t) {
@@ -101,41 +119,48 @@ struct AttentionKernels {
 
   // Scores of positions outside a query's range may be anything: weigh() drops them.
   static void score_tile(const AttendSegment& s, std::size_t t) {
-    const float* keys = widened(s, s.key_tiles[t], s.key_dim * kAttentionTile);
-    std::size_t q = 0;
-    while (q < s.queries) {
-      if (!touches(s.ranges[q], t)) {
-        ++q;
-      } else if (q + 4 <= s.queries) {
-        score_queries<4>(s, keys, q, t);
+    with_tile(s, s.key_tiles[t], s.key_dim * kAttentionTile, [&](auto load, const auto* keys) {
+      std::size_t q = 0;
+      while (q < s.queries) {
+        if (!touches(s.ranges[q], t)) {
+          ++q;
+          continue;
+        }
+        switch (s.queries - q) {
+          case 1:
+            score_queries<1>(s, load, keys, q, t);
+            break;
+          case 2:
+            score_queries<2>(s, load, keys, q, t);
+            break;
+          case 3:
+            score_queries<3>(s, load, keys, q, t);
+            break;
+          default:
+            score_queries<4>(s, load, keys, q, t);
+            break;
+        }
         q += 4;
-      } else if (q + 3 == s.queries) {
-        score_queries<3>(s, keys, q, t);
-        q += 3;
-      } else if (q + 2 == s.queries) {
-        score_queries<2>(s, keys, q, t);
-        q += 2;
-      } else {
-        score_queries<1>(s, keys, q, t);
-        ++q;
       }
-    }
+    });
   }
 
-  template <int Q>
-  static void score_queries(const AttendSegment& s, const float* keys, std::size_t first, std::size_t t) {
+  template <int Q, typename Load, typename Stored>
+  static void score_queries(const AttendSegment& s, Load load, const Stored* keys, std::size_t first, std::size_t t) {
     const float* queries = s.scaled_queries + first * s.key_dim;
     F score[Q];
     for (int q = 0; q < Q; ++q) score[q] = L::broadcast(0.0F);
     for (std::size_t d = 0; d < s.key_dim; ++d) {
-      const F key = L::load(keys + d * kAttentionTile);
-      for (int q = 0; q < Q; ++q)
+      const F key = load(keys + d * kAttentionTile);
+      for (int q = 0; q < Q; ++q) {
         score[q] = L::fma(key, L::broadcast(queries[static_cast<std::size_t>(q) * s.key_dim + d]), score[q]);
+      }
     }
     float* out = s.scores + first * kAttentionSegment + t * kAttentionTile;
     for (int q = 0; q < Q; ++q) {
-      if (s.softcap > 0.0F)
+      if (s.softcap > 0.0F) {
         score[q] = L::mul(Math::tanh(L::div(score[q], L::broadcast(s.softcap))), L::broadcast(s.softcap));
+      }
       L::store(out + static_cast<std::size_t>(q) * kAttentionSegment, score[q]);
     }
   }
@@ -173,35 +198,62 @@ struct AttentionKernels {
     L::store(scores + t * kAttentionTile, score);
   }
 
-  static void add_values(const AttendSegment& s, std::size_t t) {
-    const float* tile = widened(s, s.value_tiles[t], s.value_stride * kAttentionTile);
-    for (std::size_t q = 0; q < s.queries; ++q) {
-      const AttendedRange& range = s.ranges[q];
-      if (!touches(range, t)) continue;
-      const std::size_t start = t * kAttentionTile;
-      const std::size_t begin = range.begin > start ? range.begin - start : 0;
-      const std::size_t end = range.end - start < kAttentionTile ? range.end - start : kAttentionTile;
-      const float* weights = s.scores + q * kAttentionSegment + start;
-      float* values = s.values + q * s.value_stride;
-      std::size_t d = 0;
-      for (; d + 4 * kLanes <= s.value_stride; d += 4 * kLanes)
-        add_positions<4>(weights, tile + d, s.value_stride, begin, end, values + d);
-      for (; d < s.value_stride; d += kLanes)
-        add_positions<1>(weights, tile + d, s.value_stride, begin, end, values + d);
-    }
+  // Positions of tile t that a query sees, from the tile's start.
+  static AttendedRange in_tile(const AttendedRange& range, std::size_t t) {
+    const auto start = static_cast<std::uint32_t>(t * kAttentionTile);
+    constexpr auto kTile = static_cast<std::uint32_t>(kAttentionTile);
+    if (!touches(range, t)) return {0, 0};
+    return {range.begin > start ? range.begin - start : 0, range.end - start < kTile ? range.end - start : kTile};
   }
 
-  template <int C>
-  static void add_positions(const float* weights, const float* tile, std::size_t stride, std::size_t begin,
-                            std::size_t end, float* values) {
-    F acc[C];
-    for (int c = 0; c < C; ++c) acc[c] = L::load(values + c * static_cast<int>(kLanes));
-    for (std::size_t p = begin; p < end; ++p) {
-      const F weight = L::broadcast(weights[p]);
-      for (int c = 0; c < C; ++c)
-        acc[c] = L::fma(weight, L::load(tile + p * stride + static_cast<std::size_t>(c) * kLanes), acc[c]);
+  // Neighbouring queries that see the same positions of the tile share its loads.
+  static void add_values(const AttendSegment& s, std::size_t t) {
+    with_tile(s, s.value_tiles[t], s.value_stride * kAttentionTile, [&](auto load, const auto* tile) {
+      std::size_t q = 0;
+      while (q < s.queries) {
+        const AttendedRange seen = in_tile(s.ranges[q], t);
+        std::size_t same = 1;
+        while (same < 4 && q + same < s.queries && equal(in_tile(s.ranges[q + same], t), seen)) ++same;
+        if (seen.begin < seen.end) {
+          const float* weights = s.scores + q * kAttentionSegment + t * kAttentionTile;
+          float* values = s.values + q * s.value_stride;
+          switch (same) {
+            case 1:
+              add_positions<1>(load, weights, tile, s.value_stride, seen, values);
+              break;
+            case 2:
+              add_positions<2>(load, weights, tile, s.value_stride, seen, values);
+              break;
+            case 3:
+              add_positions<3>(load, weights, tile, s.value_stride, seen, values);
+              break;
+            default:
+              add_positions<4>(load, weights, tile, s.value_stride, seen, values);
+              break;
+          }
+        }
+        q += same;
+      }
+    });
+  }
+
+  static bool equal(const AttendedRange& a, const AttendedRange& b) { return a.begin == b.begin && a.end == b.end; }
+
+  // values[q][d] = fma(weight[q][p], tile[p][d], values[q][d]), p in order.
+  template <int Q, typename Load, typename Stored>
+  static void add_positions(Load load, const float* weights, const Stored* tile, std::size_t stride, AttendedRange seen,
+                            float* values) {
+    for (std::size_t d = 0; d < stride; d += kLanes) {
+      F acc[Q];
+      for (int q = 0; q < Q; ++q) acc[q] = L::load(values + static_cast<std::size_t>(q) * stride + d);
+      for (std::size_t p = seen.begin; p < seen.end; ++p) {
+        const F value = load(tile + p * stride + d);
+        for (int q = 0; q < Q; ++q) {
+          acc[q] = L::fma(L::broadcast(weights[static_cast<std::size_t>(q) * kAttentionSegment + p]), value, acc[q]);
+        }
+      }
+      for (int q = 0; q < Q; ++q) L::store(values + static_cast<std::size_t>(q) * stride + d, acc[q]);
     }
-    for (int c = 0; c < C; ++c) L::store(values + c * static_cast<int>(kLanes), acc[c]);
   }
 };
 

@@ -10,7 +10,7 @@
 namespace takt {
 
 inline constexpr std::size_t kTilesPerSegment = kAttentionSegment / kAttentionTile;
-inline constexpr std::size_t kQueriesPerSegment = 32;  // at most: bounds the scratch memory of a thread
+inline constexpr std::size_t kQueriesPerSegment = 64;  // at most: bounds the scratch memory of a thread
 
 // Positions of the segment that a query sees: [begin, end), from the segment's start.
 struct AttendedRange {
