@@ -1,0 +1,73 @@
+// golden/logits: a real model with the settings that users have (F16 KV, quantised activations) beside exact arithmetic
+// on the file's own weights.
+#include <gtest/gtest.h>
+#include <openssl/evp.h>
+
+#include <cstdio>
+
+#include "golden/teacher_forcing.h"
+
+namespace takt {
+namespace {
+
+std::filesystem::path default_model() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  const std::filesystem::path folder = cache != nullptr && *cache != '\0'
+                                           ? std::filesystem::path(cache)
+                                           : std::filesystem::path(home != nullptr ? home : "/") / ".cache";
+  return folder / "takt" / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf";
+}
+
+std::string sha256_of(const std::filesystem::path& path) {
+  const std::string bytes = golden::read_file(path);
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned length = 0;
+  EVP_Digest(bytes.data(), bytes.size(), digest, &length, EVP_sha256(), nullptr);
+  std::string hex;
+  for (unsigned i = 0; i < length; ++i) {
+    char pair[3];
+    std::snprintf(pair, sizeof pair, "%02x", digest[i]);
+    hex += pair;
+  }
+  return hex;
+}
+
+TEST(RealModel, SmolLm2IsAsCloseToItsOwnWeightsAsTheTableSays) {
+  const auto model = default_model();
+  const auto folder = golden::directory() / "logits";
+  TAKT_REQUIRE_GOLDEN(model);
+  TAKT_REQUIRE_GOLDEN(folder / "smollm2-Q4_1.jsonl");
+  ASSERT_EQ(sha256_of(model), "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53") << model;
+  CpuExecutorOptions options;
+  options.max_context_tokens = 2048;
+  options.max_step_tokens = 512;
+  auto probe = LogprobProbe::load(model, options);
+  ASSERT_TRUE(probe.ok()) << probe.error().message;
+  golden::Closeness sum;
+  for (const golden::Case& c : golden::read_cases(folder / "smollm2-Q4_1.jsonl")) {
+    std::string error;
+    for (const auto& at : golden::teacher_force(**probe, c, error)) sum.add(at);
+    ASSERT_EQ(error, "") << c.name;
+  }
+  const golden::Closeness ours = sum.means();
+  const auto closeness = boost::json::parse(golden::read_file(folder / "closeness.json"));
+  const auto table = [&](const char* name) {
+    return closeness.at("smollm2-Q4_1").at("all").at(name).to_number<double>();
+  };
+  std::printf(
+      "%zu positions: mean KL16 %.3e (table %.3e), top-1 %.4f (%.4f), clear %.4f (%.4f), mean |dlp| %.3e (%.3e), max "
+      "KL16 %.3e (%.3e)\n",
+      ours.positions, ours.kl, table("mean_kl16"), ours.agreement, table("top1_agree"), ours.clear_agreement,
+      table("top1_agree_margin_over_0.1"), ours.next_difference, table("mean_abs_dlogprob"), ours.largest_kl,
+      table("max_kl16"));
+  EXPECT_EQ(ours.positions, table("positions"));
+  EXPECT_LE(ours.kl, table("mean_kl16") * 1.05);
+  EXPECT_LE(ours.largest_kl, table("max_kl16") * 2.0);
+  EXPECT_LE(ours.next_difference, table("mean_abs_dlogprob") * 1.05);
+  EXPECT_GE(ours.agreement, table("top1_agree") - 0.01);
+  EXPECT_GE(ours.clear_agreement, table("top1_agree_margin_over_0.1") - 0.01);
+}
+
+}  // namespace
+}  // namespace takt
