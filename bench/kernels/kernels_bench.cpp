@@ -179,7 +179,7 @@ void time_step(ThreadPool& pool, const Peaks& peaks) {
 }
 
 void time_attention(ThreadPool& pool, const Peaks& peaks) {
-  KvCache cache;
+  KvBlocks cache;
   cache.layout = {KvType::kF16, kLayers, kKvHeads, kHeadDim, kHeadDim, 16};
   const std::uint32_t blocks_per_sequence = 128;
   const std::uint32_t sequences = 8;

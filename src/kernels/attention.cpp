@@ -16,7 +16,7 @@ bool within(std::uint32_t value, std::uint32_t most) {
   return value >= 1 && value <= most;
 }
 
-Status check_rows(const KvCache& cache, std::uint32_t layer, std::span<const AttentionRows> sequences,
+Status check_rows(const KvBlocks& cache, std::uint32_t layer, std::span<const AttentionRows> sequences,
                   std::size_t matrix_rows) {
   if (Status status = cache.layout.check(); !status) return status;
   if (layer >= cache.layout.layers) return Error::internal("attention: there is no layer " + std::to_string(layer));
@@ -34,7 +34,7 @@ Status check_rows(const KvCache& cache, std::uint32_t layer, std::span<const Att
   return {};
 }
 
-std::byte* key_tile(const KvCache& cache, const AttentionRows& s, std::uint32_t layer, std::uint32_t head,
+std::byte* key_tile(const KvBlocks& cache, const AttentionRows& s, std::uint32_t layer, std::uint32_t head,
                     std::uint32_t position) {
   const KvLayout& layout = cache.layout;
   const std::size_t block = s.blocks[position / layout.block_tokens];
@@ -56,7 +56,7 @@ Status KvLayout::check() const {
   return {};
 }
 
-Status store_keys_values(const Compute& compute, const KvCache& cache, std::uint32_t layer,
+Status store_keys_values(const Compute& compute, const KvBlocks& cache, std::uint32_t layer,
                          std::span<const AttentionRows> sequences, ConstMatrixView keys, ConstMatrixView values) {
   const KvLayout& layout = cache.layout;
   if (Status status = check_rows(cache, layer, sequences, std::min(keys.rows, values.rows)); !status) return status;
@@ -88,7 +88,7 @@ Status store_keys_values(const Compute& compute, const KvCache& cache, std::uint
 // segments in order.
 class AttentionRun {
  public:
-  AttentionRun(const Compute& compute, const KvCache& cache, const AttentionParams& params,
+  AttentionRun(const Compute& compute, const KvBlocks& cache, const AttentionParams& params,
                std::span<const AttentionRows> sequences, ConstMatrixView queries, MatrixView out,
                AttentionWorkspace& workspace)
       : compute_(compute),
@@ -266,7 +266,7 @@ class AttentionRun {
   }
 
   const Compute& compute_;
-  const KvCache& cache_;
+  const KvBlocks& cache_;
   const KvLayout& layout_;
   const AttentionParams& params_;
   std::span<const AttentionRows> sequences_;
@@ -278,7 +278,7 @@ class AttentionRun {
   std::size_t partial_count_ = 0;
 };
 
-Status attend(const Compute& compute, const KvCache& cache, const AttentionParams& params,
+Status attend(const Compute& compute, const KvBlocks& cache, const AttentionParams& params,
               std::span<const AttentionRows> sequences, ConstMatrixView queries, MatrixView out,
               AttentionWorkspace& workspace) {
   const KvLayout& layout = cache.layout;

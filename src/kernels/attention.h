@@ -17,7 +17,7 @@
 namespace takt {
 
 // All blocks of a pool; block b starts at data + b * layout.block_bytes().
-struct KvCache {
+struct KvBlocks {
   std::byte* data = nullptr;
   std::uint32_t block_count = 0;
   KvLayout layout;
@@ -41,7 +41,7 @@ struct AttentionParams {
 
 // Writes the keys and values of the rows into the cache. keys: one row per step row, kv_heads * key_dim wide; values
 // alike. kInternal: a shape or a block table that does not fit; nothing is then written.
-Status store_keys_values(const Compute& compute, const KvCache& cache, std::uint32_t layer,
+Status store_keys_values(const Compute& compute, const KvBlocks& cache, std::uint32_t layer,
                          std::span<const AttentionRows> sequences, ConstMatrixView keys, ConstMatrixView values);
 
 // Scratch memory of attend(), kept from call to call; grows to the largest step seen.
@@ -66,7 +66,7 @@ class AttentionWorkspace {
 // out row = for each query head, softmax(scale * q k) v over the positions that it may see, its own included. Its keys
 // and values must be stored. queries: heads * key_dim wide; out: heads * value_dim wide. kInternal: a shape or a block
 // table that does not fit; kResourceExhausted: no scratch memory.
-Status attend(const Compute& compute, const KvCache& cache, const AttentionParams& params,
+Status attend(const Compute& compute, const KvBlocks& cache, const AttentionParams& params,
               std::span<const AttentionRows> sequences, ConstMatrixView queries, MatrixView out,
               AttentionWorkspace& workspace);
 

@@ -35,7 +35,7 @@ class Decoder {
 
   // Computes the rows' last hidden states into the workspace and their keys and values into the cache. The workspace
   // must have room for them. Errors: kInternal (tokens, tables or shapes that do not fit), kResourceExhausted.
-  virtual Status forward(const Compute& compute, const StepRows& rows, const KvCache& cache,
+  virtual Status forward(const Compute& compute, const StepRows& rows, const KvBlocks& cache,
                          DecoderWorkspace& workspace) const = 0;
 
   // Logits of some rows of the last forward, at most WorkspaceLimits::logit_rows: one row of `out` (vocabulary wide)

@@ -20,7 +20,7 @@ void add_bias_of(const Compute& compute, const Linear& linear, MatrixView out) {
 
 }  // namespace
 
-ForwardPass::ForwardPass(const Compute& compute, const StepRows& rows, const KvCache& cache,
+ForwardPass::ForwardPass(const Compute& compute, const StepRows& rows, const KvBlocks& cache,
                          DecoderWorkspace& workspace)
     : compute_(compute), rows_(rows), cache_(cache), workspace_(workspace) {
   if (rows.tokens.size() > workspace.limits().rows || rows.positions.size() != rows.tokens.size()) {

@@ -23,7 +23,7 @@ struct ExpertWeights {
 
 class ForwardPass {
  public:
-  ForwardPass(const Compute& compute, const StepRows& rows, const KvCache& cache, DecoderWorkspace& workspace);
+  ForwardPass(const Compute& compute, const StepRows& rows, const KvBlocks& cache, DecoderWorkspace& workspace);
 
   // Angles of the step's positions, for all its layers.
   void prepare_rope(const RopeFrequencies& frequencies);
@@ -58,7 +58,7 @@ class ForwardPass {
 
   const Compute& compute_;
   const StepRows& rows_;
-  const KvCache& cache_;
+  const KvBlocks& cache_;
   DecoderWorkspace& workspace_;
   Status status_;
 };

@@ -15,7 +15,7 @@ Result<KvArena> KvArena::create(const KvLayout& layout, std::uint32_t blocks) {
                  "kv_blocks"};
   }
   ::madvise(memory, bytes, MADV_HUGEPAGE);  // a wish: fewer TLB misses where the system grants it
-  return KvArena(KvCache{static_cast<std::byte*>(memory), blocks, layout});
+  return KvArena(KvBlocks{static_cast<std::byte*>(memory), blocks, layout});
 }
 
 KvArena::KvArena(KvArena&& other) noexcept : cache_(std::exchange(other.cache_, {})) {}

@@ -18,16 +18,16 @@ class KvArena {
   KvArena(KvArena&& other) noexcept;
   KvArena& operator=(KvArena&&) = delete;
 
-  const KvCache& cache() const { return cache_; }
+  const KvBlocks& cache() const { return cache_; }
   std::span<std::byte> block(std::uint32_t index) const {
     return {cache_.data + index * cache_.layout.block_bytes(), cache_.layout.block_bytes()};
   }
 
  private:
-  explicit KvArena(KvCache cache) : cache_(cache) {}
+  explicit KvArena(KvBlocks cache) : cache_(cache) {}
   std::size_t bytes() const { return cache_.block_count * cache_.layout.block_bytes(); }
 
-  KvCache cache_;
+  KvBlocks cache_;
 };
 
 }  // namespace takt

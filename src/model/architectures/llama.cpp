@@ -89,7 +89,7 @@ class LlamaDecoder final : public Decoder {
             .block_tokens = block_tokens};
   }
 
-  Status forward(const Compute& compute, const StepRows& rows, const KvCache& cache,
+  Status forward(const Compute& compute, const StepRows& rows, const KvBlocks& cache,
                  DecoderWorkspace& workspace) const override {
     ForwardPass pass(compute, rows, cache, workspace);
     pass.prepare_rope(weights_.rope);

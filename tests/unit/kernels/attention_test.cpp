@@ -49,11 +49,11 @@ class Cache {
     cache_.data = bytes_.data();
     cache_.block_count = blocks;
   }
-  const KvCache& view() const { return cache_; }
+  const KvBlocks& view() const { return cache_; }
 
  private:
   std::vector<std::byte> bytes_;
-  KvCache cache_;
+  KvBlocks cache_;
 };
 
 class Runner {
