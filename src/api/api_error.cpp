@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint32_t kRetrySoon = 1;
 
 ApiError bad_request(const Error& error, std::string code) {
-  return {400, "invalid_request_error", std::move(code), error.message, error.field, 0};
+  return {400, "invalid_request_error", std::move(code), error.message, error.field, 0, {}};
 }
 
 std::string code_of(const Error& error, std::string_view otherwise) {
@@ -23,6 +23,7 @@ std::string code_of(const Error& error, std::string_view otherwise) {
 }  // namespace
 
 ApiError to_api_error(const Error& error) {
+  const std::string& text = error.message;
   switch (error.code) {
     case ErrorCode::kInvalidArgument:
       return bad_request(error, "invalid_value");
@@ -31,48 +32,76 @@ ApiError to_api_error(const Error& error) {
     case ErrorCode::kContextLength:
       return bad_request(error, "context_length_exceeded");
     case ErrorCode::kNotFound:
-      return {404,
-              "invalid_request_error",
-              error.field == "model" ? "model_not_found" : "not_found",
-              error.message,
-              error.field,
-              0};
+      return {
+          404, "invalid_request_error", error.field == "model" ? "model_not_found" : "not_found", text, error.field, 0,
+          {}};
     case ErrorCode::kResourceExhausted:
-      return {429, "rate_limit_error", code_of(error, "rate_limit_exceeded"), error.message, {}, kRetrySoon};
+      return {429, "rate_limit_error", code_of(error, "rate_limit_exceeded"), text, {}, kRetrySoon, {}};
     case ErrorCode::kUnavailable:
-      return {503, "overloaded_error", code_of(error, "server_overloaded"), error.message, {}, kRetrySoon};
+      return {503, "overloaded_error", code_of(error, "server_overloaded"), text, {}, kRetrySoon, {}};
     case ErrorCode::kExpired:
-      return {503, "overloaded_error", "queue_wait_expired", error.message, {}, kRetrySoon};
+      return {503, "overloaded_error", "queue_wait_expired", text, {}, kRetrySoon, {}};
     case ErrorCode::kCancelled:
-      return {503, "server_error", "cancelled", error.message, {}, 0};
+      return {503, "server_error", "cancelled", text, {}, 0, {}};
     case ErrorCode::kIo:
     case ErrorCode::kInternal:
       break;
   }
-  return {500, "server_error", "internal_error", error.message, {}, 0};
+  return {500, "server_error", "internal_error", text, {}, 0, {}};
 }
 
 ApiError unauthorized() {
-  return {401,
-          "authentication_error",
-          "invalid_api_key",
-          "A valid API key is needed: send 'Authorization: Bearer KEY' or 'x-api-key: KEY'",
-          {},
-          0};
+  const char* message = "A valid API key is needed: send 'Authorization: Bearer KEY' or 'x-api-key: KEY'";
+  return {401, "authentication_error", "invalid_api_key", message, {}, 0, {}};
 }
 
 ApiError unknown_path(std::string_view path) {
-  return {404, "invalid_request_error", "unknown_path", "There is nothing at " + std::string(path.substr(0, 128)), {},
-          0};
+  return {
+      404, "invalid_request_error", "unknown_path", "There is nothing at " + std::string(path.substr(0, 128)), {}, 0,
+      {}};
 }
 
 ApiError method_not_allowed(std::string_view method, std::string_view allowed) {
-  return {405,
-          "invalid_request_error",
-          "method_not_allowed",
-          "The method " + std::string(method.substr(0, 16)) + " is not allowed here, only " + std::string(allowed),
-          {},
-          0};
+  std::string message =
+      "The method " + std::string(method.substr(0, 16)) + " is not allowed here, only " + std::string(allowed);
+  return {405, "invalid_request_error", "method_not_allowed", std::move(message), {}, 0, std::string(allowed)};
+}
+
+ApiError http_error(int status, std::string_view reason) {
+  ApiError error{status, "invalid_request_error", "bad_request", std::string(reason), {}, 0, {}};
+  switch (status) {
+    case 403:
+      error.code = "forbidden_origin";
+      break;
+    case 408:
+      error.code = "request_timeout";
+      break;
+    case 413:
+      error.code = "request_too_large";
+      break;
+    case 414:
+      error.code = "target_too_long";
+      break;
+    case 431:
+      error.code = "headers_too_large";
+      break;
+    case 429:
+      error.type = "rate_limit_error";
+      error.code = "too_many_connections";
+      error.retry_after_seconds = kRetrySoon;
+      break;
+    case 503:
+      error.type = "overloaded_error";
+      error.code = "too_many_connections";
+      error.retry_after_seconds = kRetrySoon;
+      break;
+    default:
+      if (status >= 500) {
+        error.type = "server_error";
+        error.code = status == 500 ? "internal_error" : "not_implemented";
+      }
+  }
+  return error;
 }
 
 Error unknown_model(std::string_view asked, const std::vector<std::string>& available) {

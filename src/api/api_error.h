@@ -18,6 +18,7 @@ struct ApiError {
   std::string message;
   std::string param;                      // JSON path; empty: null
   std::uint32_t retry_after_seconds = 0;  // 0: no Retry-After header
+  std::string allow = {};                 // 405: the Allow header
 };
 
 // 429 is the caller's own limit, 503 the server's (full, loading, draining, waited too long); both say when to come
@@ -27,6 +28,9 @@ ApiError to_api_error(const Error& error);
 ApiError unauthorized();
 ApiError unknown_path(std::string_view path);
 ApiError method_not_allowed(std::string_view method, std::string_view allowed);
+// For what the HTTP server refuses by itself (limits, timeouts, syntax): its status and one sentence.
+ApiError http_error(int status, std::string_view reason);
+
 // Errors about what a request asks for, in the words of the API.
 Error unknown_model(std::string_view asked, const std::vector<std::string>& available);
 // `field`: where the prompt stands in the request.

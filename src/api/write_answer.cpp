@@ -91,7 +91,7 @@ json::object head_fields(const AnswerHead& head, bool chunk) {
                      : chunk                              ? "chat.completion.chunk"
                                                           : "chat.completion";
   fields["created"] = head.created;
-  fields["model"] = head.model;
+  fields["model"] = to_utf8(head.model);
   return fields;
 }
 

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMaxControlRequests = 64;
 
 api::ApiError overloaded(std::string message) {
-  return {503, "overloaded_error", "server_overloaded", std::move(message), {}, 1};
+  return {503, "overloaded_error", "server_overloaded", std::move(message), {}, 1, {}};
 }
 
 }  // namespace
@@ -42,8 +42,8 @@ void ApiHandler::handle(http::Request request, std::shared_ptr<http::Responder> 
     exchange->identity = std::move(*identity);
   }
   if (rule == nullptr) return answer_error(*exchange, api::unknown_path(request.path));
-  if (request.method != rule->method)
-    return answer_error(*exchange, api::method_not_allowed(request.method, rule->method));
+  const bool allowed = request.method == rule->method || (request.method == "HEAD" && rule->method == "GET");
+  if (!allowed) return answer_error(*exchange, api::method_not_allowed(request.method, rule->method));
   dispatch(*rule, std::move(request), exchange);
 }
 
@@ -77,7 +77,7 @@ void ApiHandler::answer_ready(const Exchange& exchange) const {
   Readiness readiness = context_.status.readiness();
   if (draining_.load()) readiness = {false, "draining: the server is shutting down"};
   if (readiness.ready) return answer_json(exchange, 200, R"({"status":"ready"})");
-  answer_error(exchange, {503, "overloaded_error", "not_ready", readiness.reason, {}, 1});
+  answer_error(exchange, {503, "overloaded_error", "not_ready", readiness.reason, {}, 1, {}});
 }
 
 void ApiHandler::answer_model(const Exchange& exchange, const std::string& name) const {
@@ -102,9 +102,13 @@ void ApiHandler::answer_metrics(const ExchangePtr& exchange) {
 void ApiHandler::post_body(Endpoint endpoint, std::string body, const ExchangePtr& exchange) {
   if (draining_.load()) {
     context_.status.count_refusal(context_.router.route(exchange->identity, {}).labels, ErrorCode::kUnavailable);
-    return answer_error(
-        *exchange,
-        {503, "overloaded_error", "draining", "The server is shutting down", {}, options_.drain_retry_after_seconds});
+    return answer_error(*exchange, {503,
+                                    "overloaded_error",
+                                    "draining",
+                                    "The server is shutting down",
+                                    {},
+                                    options_.drain_retry_after_seconds,
+                                    {}});
   }
   // The exchange must not keep itself alive through its own responder.
   exchange->responder->on_closed(

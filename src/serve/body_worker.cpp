@@ -1,5 +1,6 @@
 #include "serve/body_worker.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -154,8 +155,10 @@ Status BodyWorker::check_door(const ServedModel& model, const api::GenerationOpt
   std::vector<TokenId> biased;
   for (const LogitBias& bias : options.sampling.logit_bias) biased.push_back(bias.token);
   if (auto known = check_in_vocabulary(model, biased, "logit_bias"); !known) return known;
-  return model.engine->check_room(prompt_bytes / kBytesPerToken + prompts,
-                                  static_cast<std::uint32_t>(options.choices * prompts));
+  // A prompt beyond the context gets its own, better answer once its tokens are counted.
+  const std::size_t estimate =
+      std::min<std::size_t>(prompt_bytes / kBytesPerToken + prompts, prompts * model.max_request_tokens);
+  return model.engine->check_room(estimate, static_cast<std::uint32_t>(options.choices * prompts));
 }
 
 Status BodyWorker::generate(Generation generation, const ExchangePtr& exchange) {

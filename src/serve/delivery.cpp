@@ -52,12 +52,16 @@ void contain(Answer& answer, Work work) {
 Delivery::Delivery(const Clock& clock) : clock_(clock), thread_([this] { run(); }) {}
 
 Delivery::~Delivery() {
+  stop();
+}
+
+void Delivery::stop() {
   {
     std::lock_guard lock(mutex_);
     stop_ = true;
   }
   has_messages_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void Delivery::open(std::unique_ptr<Answer> answer) {

@@ -22,8 +22,7 @@ namespace takt::serve {
 class Delivery final : public EventSink {
  public:
   explicit Delivery(const Clock& clock);
-  // Answers that are still open end with an error.
-  ~Delivery() override;
+  ~Delivery() override;  // stop()
   Delivery(const Delivery&) = delete;
   Delivery& operator=(const Delivery&) = delete;
 
@@ -35,6 +34,9 @@ class Delivery final : public EventSink {
   void abandon(RequestId id, CancelCause cause);
 
   void publish(const std::vector<Event>& events) noexcept override;
+
+  // Works on what came so far, then ends what is open with an error. From here on no engine is spoken to: it may go.
+  void stop();
 
   std::size_t open_answers() const;
   // Waits until no answer is open; false when that took longer.

@@ -46,7 +46,8 @@ inline http::Headers answer_headers(RequestId id) {
 
 // A whole answer of JSON.
 void answer_json(const Exchange& exchange, int status, std::string body);
-// An error in the API's shape, with Retry-After where it has one.
+// An error in the API's shape, with the headers that belong to it.
+http::Response error_response(const api::ApiError& error);
 void answer_error(const Exchange& exchange, const api::ApiError& error);
 
 }  // namespace takt::serve

@@ -1,0 +1,91 @@
+#include "route/router.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+namespace takt::route {
+namespace {
+
+Router router_with(std::vector<ApiKey> keys) {
+  auto ring = KeyRing::create(keys);
+  EXPECT_TRUE(ring.ok());
+  return Router(std::move(ring).value());
+}
+
+TEST(Router, LetsEveryoneInWithoutKeys) {
+  const auto identity = router_with({}).identify("", "");
+  ASSERT_TRUE(identity.has_value());
+  EXPECT_EQ(identity->tenant, "default");
+  EXPECT_EQ(identity->cache_salt, 0u);
+}
+
+TEST(Router, TakesAKeyFromEitherHeader) {
+  const Router router = router_with({{"sk-alpha-1", "team", "editor"}, {"sk-beta-22", "", ""}});
+  for (const auto& identity : {router.identify("Bearer sk-alpha-1", ""), router.identify("bearer   sk-alpha-1", ""),
+                               router.identify("", "sk-alpha-1"), router.identify("Basic xyz", "sk-alpha-1")}) {
+    ASSERT_TRUE(identity.has_value());
+    EXPECT_EQ(identity->tenant, "team");
+    EXPECT_EQ(identity->application, "editor");
+  }
+  EXPECT_EQ(router.identify("Bearer sk-beta-22", "")->tenant, "default");
+}
+
+// F18
+TEST(Router, RefusesEverythingThatIsNotAKey) {
+  const Router router = router_with({{"sk-alpha-1", "", ""}});
+  for (const std::string_view header :
+       {"", "Bearer", "Bearer ", "Bearer sk-alpha-", "Bearer sk-alpha-11", "sk-alpha-1", "Basic sk-alpha-1"}) {
+    EXPECT_FALSE(router.identify(header, "").has_value()) << header;
+  }
+  EXPECT_FALSE(router.identify("", "x").has_value());
+  EXPECT_FALSE(router.identify("Bearer " + std::string(100'000, 'x'), "").has_value());
+}
+
+// B14 in part: the cache's scope comes from who calls, never from the request.
+TEST(Router, TenantsDoNotShareACacheSalt) {
+  const Router router = router_with({{"sk-alpha-1", "a", ""}, {"sk-beta-22", "b", ""}, {"sk-gamma-3", "a", ""}});
+  const auto salt = [&](std::string_view key) { return router.route(*router.identify("", key), "u").cache_salt; };
+  EXPECT_EQ(salt("sk-alpha-1"), salt("sk-gamma-3"));
+  EXPECT_NE(salt("sk-alpha-1"), salt("sk-beta-22"));
+  EXPECT_NE(salt("sk-alpha-1"), 0u);
+}
+
+TEST(Router, LabelsARequestAsChat) {
+  const Router router = router_with({});
+  const Route route = router.route(*router.identify("", ""), "anna");
+  EXPECT_EQ(route.labels.service_class, "chat");
+  EXPECT_EQ(route.labels.user, "anna");
+  EXPECT_EQ(route.labels.tier, Tier::kRealtime);
+}
+
+TEST(KeyRing, RefusesWeakAndDoubledKeysWithoutShowingThem) {
+  for (const std::vector<ApiKey>& keys : {std::vector<ApiKey>{{"short", "", ""}},
+                                          {{"has a space", "", ""}},
+                                          {{"sk-alpha-1", "", ""}, {"sk-alpha-1", "", ""}},
+                                          {{std::string(513, 'x'), "", ""}}}) {
+    const auto ring = KeyRing::create(keys);
+    ASSERT_FALSE(ring.ok());
+    EXPECT_EQ(ring.error().message.find(keys[0].key), std::string::npos);
+  }
+}
+
+TEST(KeyFile, HoldsAKeyALineWithItsTenant) {
+  const auto keys = parse_key_file("# ours\n\nsk-alpha-1 tenant=team application=editor\n  sk-beta-22\r\n");
+  ASSERT_TRUE(keys.ok()) << keys.error().message;
+  ASSERT_EQ(keys->size(), 2u);
+  EXPECT_EQ((*keys)[0].tenant, "team");
+  EXPECT_EQ((*keys)[0].application, "editor");
+  EXPECT_EQ((*keys)[1].key, "sk-beta-22");
+}
+
+TEST(KeyFile, NamesTheLineAtFault) {
+  const auto keys = parse_key_file("sk-alpha-1\nsk-beta-22 color=red\n");
+  ASSERT_FALSE(keys.ok());
+  EXPECT_NE(keys.error().message.find("line 2"), std::string::npos);
+  EXPECT_FALSE(parse_key_file("# nothing\n").ok());
+  EXPECT_EQ(read_key_file("/nonexistent/keys").error().code, ErrorCode::kIo);
+}
+
+}  // namespace
+}  // namespace takt::route

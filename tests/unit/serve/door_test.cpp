@@ -1,0 +1,133 @@
+// The door: who comes in, what there is, and how it closes.
+#include <boost/json.hpp>
+
+#include "serve/endpoints.h"
+#include "unit/serve/serve_fixture.h"
+
+namespace takt::test {
+namespace {
+
+namespace json = boost::json;
+
+class DoorTest : public ServeFixture {
+ protected:
+  static std::string path_of(const serve::EndpointRule& rule) {
+    return std::string(rule.path) + (rule.path.ends_with('/') ? "tiny" : "");
+  }
+};
+
+// F18: deny by default, walked over the table of all there is and some that there is not.
+TEST_F(DoorTest, EveryPathButTheOpenOnesNeedsAKey) {
+  start({{"sk-secret-1", "", ""}}, {});
+  for (const serve::EndpointRule& rule : serve::endpoint_rules()) {
+    const bool open = rule.access == serve::Access::kOpen;
+    for (const http::Headers& headers : {http::Headers{}, http::Headers{{"authorization", "Bearer sk-wrong-1"}}}) {
+      const auto client = request(std::string(rule.method), path_of(rule), "{}", headers);
+      ASSERT_TRUE(client->wait_ended());
+      EXPECT_EQ(client->record().status == 401, !open) << rule.path;
+    }
+    const auto client = request(std::string(rule.method), path_of(rule), "{}", {{"x-api-key", "sk-secret-1"}});
+    ASSERT_TRUE(client->wait_ended());
+    EXPECT_NE(client->record().status, 401) << rule.path;
+  }
+  for (const char* path : {"/", "/slots", "/v1", "/admin", "/metrics/"}) {
+    const auto client = request("GET", path);
+    EXPECT_EQ(client->record().status, 401) << path;
+    EXPECT_EQ(client->record().header("www-authenticate"), "Bearer");
+  }
+  EXPECT_TRUE(engine_.submitted().empty());
+}
+
+TEST_F(DoorTest, UnknownPathsAndWrongMethodsSayWhatIsWrong) {
+  EXPECT_EQ(request("GET", "/nope")->record().status, 404);
+  const auto client = request("GET", "/v1/chat/completions");
+  EXPECT_EQ(client->record().status, 405);
+  EXPECT_EQ(client->record().header("allow"), "POST");
+  EXPECT_EQ(json::parse(client->record().body).at("error").at("code"), "method_not_allowed");
+}
+
+TEST_F(DoorTest, HealthIsLiveAndReadinessHasAReason) {
+  EXPECT_EQ(request("GET", "/health")->record().status, 200);
+  EXPECT_EQ(request("GET", "/ready")->record().status, 200);
+  status_.set({false, "no step was committed for 6 s"});
+  const auto client = request("GET", "/ready");
+  EXPECT_EQ(client->record().status, 503);
+  EXPECT_EQ(json::parse(client->record().body).at("error").at("message"), "no step was committed for 6 s");
+  EXPECT_EQ(request("GET", "/health")->record().status, 200);
+}
+
+// B1
+TEST_F(DoorTest, ModelsShowWhatOneRequestMayReallyHave) {
+  const auto list = request("GET", "/v1/models");
+  EXPECT_EQ(json::parse(list->record().body).at("data").at(0).at("max_model_len"), kContext);
+  EXPECT_EQ(json::parse(request("GET", "/v1/models/plain")->record().body).at("id"), "plain");
+  EXPECT_EQ(request("GET", "/v1/models/nope")->record().status, 404);
+}
+
+// A2: a scrape is answered although every text worker is busy.
+TEST_F(DoorTest, MetricsAreServedAsText) {
+  const auto client = request("GET", "/metrics");
+  ASSERT_TRUE(client->wait_ended());
+  EXPECT_EQ(client->record().body, "takt_up 1\n");
+}
+
+// F17
+TEST_F(DoorTest, DrainingRefusesNewWorkAndFinishesTheRest) {
+  const auto running = chat();
+  const RequestId id = engine_.wait_submitted().id;
+  handler_->begin_drain();
+  const auto refused = chat();
+  EXPECT_EQ(refused->record().status, 503);
+  EXPECT_EQ(refused->record().header("retry-after"), "5");
+  EXPECT_EQ(json::parse(refused->record().body).at("error").at("code"), "draining");
+  EXPECT_EQ(request("GET", "/ready")->record().status, 503);
+  EXPECT_EQ(request("GET", "/health")->record().status, 200);
+  EXPECT_FALSE(handler_->wait_until_idle(std::chrono::milliseconds(1)));
+  answer(id, "done");
+  EXPECT_TRUE(handler_->wait_until_idle(std::chrono::seconds(20)));
+  EXPECT_EQ(running->record().status, 200);
+}
+
+// F17: what is still open at the end ends with an error, not with silence.
+TEST_F(DoorTest, AnswersThatAreOpenAtTheEndGetAnError) {
+  const auto whole = chat();
+  const auto streamed = chat(R"("stream":true)");
+  engine_.wait_submitted(2);
+  for (const EngineRequest& request : engine_.submitted()) admit(request.id);
+  ASSERT_TRUE(streamed->wait_for([](const auto& record) { return record.streaming; }));
+  handler_.reset();
+  delivery_.reset();
+  EXPECT_EQ(whole->record().status, 503);
+  EXPECT_TRUE(streamed->record().aborted);
+  EXPECT_NE(streamed->record().body.find(R"("code":"draining")"), std::string::npos);
+}
+
+// A18
+TEST_F(DoorTest, ThreeHundredSmallCallsAtOnceAreAllTaken) {
+  std::vector<std::shared_ptr<RecordingResponder>> clients;
+  for (int i = 0; i < 300; ++i) clients.push_back(chat());
+  engine_.wait_submitted(300);
+  for (const EngineRequest& request : engine_.submitted()) answer(request.id, "ok");
+  for (const auto& client : clients) {
+    ASSERT_TRUE(client->wait_ended());
+    EXPECT_EQ(client->record().status, 200);
+  }
+}
+
+TEST_F(DoorTest, BodiesThatWaitHaveALimitInBytes) {
+  serve::ServeOptions options;
+  options.max_queued_body_bytes = 10;
+  start({}, options);
+  const auto client = chat();
+  EXPECT_EQ(client->record().status, 503);
+  EXPECT_EQ(json::parse(client->record().body).at("error").at("code"), "server_overloaded");
+}
+
+TEST_F(DoorTest, EveryAnswerCarriesARequestId) {
+  for (const auto& client : {request("GET", "/health"), request("GET", "/nope"), request("PUT", "/health")}) {
+    EXPECT_EQ(client->record().header("x-request-id").size(), 16u);
+  }
+}
+
+}  // namespace
+}  // namespace takt::test
