@@ -42,7 +42,10 @@ typedef struct {
   size_t template_bytes;
   size_t context_bytes;
   size_t output_bytes;
-  uint64_t fuel; /* about one unit per instruction and per 64 bytes made */
+  /* Steps of a rendering, about one per instruction and per 64 bytes made: base + per_byte * bytes of the context, at most `most`. */
+  uint64_t fuel_base;
+  uint64_t fuel_per_byte;
+  uint64_t fuel_most;
 } takt_bridge_limits;
 
 typedef struct {

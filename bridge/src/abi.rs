@@ -6,7 +6,7 @@ use std::ptr;
 use std::slice;
 use std::str;
 
-use crate::chat_template::{ChatTemplate, Failure, Limits, Options, Prompt};
+use crate::chat_template::{ChatTemplate, Failure, Fuel, Limits, Options, Prompt};
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -32,7 +32,9 @@ pub struct CLimits {
     template_bytes: usize,
     context_bytes: usize,
     output_bytes: usize,
-    fuel: u64,
+    fuel_base: u64,
+    fuel_per_byte: u64,
+    fuel_most: u64,
 }
 
 #[repr(C)]
@@ -134,7 +136,7 @@ pub unsafe extern "C" fn takt_bridge_template_compile(
             template_bytes: limits.template_bytes,
             context_bytes: limits.context_bytes,
             output_bytes: limits.output_bytes,
-            fuel: limits.fuel,
+            fuel: Fuel { base: limits.fuel_base, per_byte: limits.fuel_per_byte, most: limits.fuel_most },
         };
         // SAFETY: the caller's contract.
         let compiled = ChatTemplate::compile(unsafe { source.text("the chat template") }?, tokens, limits)?;

@@ -11,15 +11,34 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Va
 
 use crate::context::Context;
 use crate::guard::{may_be_placeholder, ControlTokens, Guard};
-use crate::{python, rewrite};
+use crate::{json, python, rewrite};
 
 const NAME: &str = "chat_template";
+
+const STACK_BASE: usize = 8 << 20;
+/// Measured: up to 70 bytes.
+const STACK_PER_FUEL: usize = 128;
+/// Measured: up to 400 bytes.
+const STACK_PER_SOURCE_BYTE: usize = 1024;
 
 pub struct Limits {
     pub template_bytes: usize,
     pub context_bytes: usize,
     pub output_bytes: usize,
-    pub fuel: u64,
+    pub fuel: Fuel,
+}
+
+/// Steps that a rendering may take: `base`, and `per_byte` for every byte of the context, at most `most`.
+pub struct Fuel {
+    pub base: u64,
+    pub per_byte: u64,
+    pub most: u64,
+}
+
+impl Fuel {
+    fn of_context(&self, bytes: usize) -> u64 {
+        self.base.saturating_add(self.per_byte.saturating_mul(bytes as u64)).min(self.most)
+    }
 }
 
 pub struct Options {
@@ -60,8 +79,13 @@ impl ChatTemplate {
                 limits.template_bytes
             )));
         }
-        let mut environment = environment(&limits)?;
-        environment.add_template_owned(NAME, rewrite::rewrite(source)).map_err(|e| Failure::Input(describe(&e)))?;
+        let source_as_rendered = rewrite::rewrite(source).map_err(Failure::Limit)?;
+        // Long chains of operators nest the syntax tree as deep as they are long.
+        let environment = on_deep_stack(STACK_BASE + STACK_PER_SOURCE_BYTE * source.len(), || {
+            let mut environment = environment()?;
+            environment.add_template_owned(NAME, source_as_rendered).map_err(|e| Failure::Input(describe(&e)))?;
+            Ok(environment)
+        })?;
         Ok(ChatTemplate {
             environment,
             control_tokens: ControlTokens::new(control_tokens).map_err(Failure::Input)?,
@@ -78,6 +102,13 @@ impl ChatTemplate {
                 self.limits.context_bytes
             )));
         }
+        // Each step may nest values one level deeper, and printing, comparing or dropping them takes stack for each level.
+        let fuel = self.limits.fuel.of_context(context_json.len());
+        let stack = STACK_BASE + STACK_PER_FUEL * usize::try_from(fuel).unwrap_or(0);
+        on_deep_stack(stack, || self.render_with(context_json, options, fuel))
+    }
+
+    fn render_with(&self, context_json: &str, options: &Options, fuel: u64) -> Result<Prompt, Failure> {
         let mut context = Context::parse(context_json).map_err(Failure::Input)?;
         if options.alias_thinking {
             context.alias_thinking();
@@ -89,15 +120,17 @@ impl ChatTemplate {
         taken.extend(&self.private_use);
         let mut guard = Guard::new(&self.control_tokens, taken);
         let root = context.to_value(&mut guard).map_err(Failure::Input)?;
-        let rendered = self.render_value(root)?;
+        let rendered = self.render_value(root, fuel)?;
         let rendered = context.cut_at_tag(rendered, &guard).map_err(Failure::Render)?;
         let (text, untrusted) = guard.restore(rendered);
         Ok(Prompt { text, untrusted })
     }
 
-    fn render_value(&self, root: Value) -> Result<String, Failure> {
+    fn render_value(&self, root: Value, fuel: u64) -> Result<String, Failure> {
         let mut out = BoundedWriter { bytes: Vec::new(), limit: self.limits.output_bytes, overflown: false };
-        let template = self.environment.get_template(NAME).map_err(|e| Failure::Render(describe(&e)))?;
+        let mut environment = self.environment.clone();
+        environment.set_fuel(Some(fuel));
+        let template = environment.get_template(NAME).map_err(|e| Failure::Render(describe(&e)))?;
         let result = template.render_captured_to(root, &mut out).map(drop);
         if out.overflown {
             return Err(Failure::Limit(format!(
@@ -105,12 +138,32 @@ impl ChatTemplate {
                 self.limits.output_bytes
             )));
         }
-        result.map_err(failure)?;
+        result.map_err(|e| failure(&e, fuel))?;
         String::from_utf8(out.bytes).map_err(|_| Failure::Render("the rendered prompt is not UTF-8".into()))
     }
 }
 
-fn environment(limits: &Limits) -> Result<Environment<'static>, Failure> {
+/// Runs `work` in a thread of its own with that much stack, reserved but not touched. A panic goes on in the caller.
+fn on_deep_stack<T: Send>(stack: usize, work: impl FnOnce() -> T + Send) -> T {
+    let mut work = Some(work);
+    let result = std::thread::scope(|scope| {
+        let taken = &mut work;
+        std::thread::Builder::new()
+            .name("chat-template".into())
+            .stack_size(stack)
+            .spawn_scoped(scope, move || taken.take().map(|work| work()))
+            .ok()
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    match (result.flatten(), work) {
+        (Some(result), _) => result,
+        // No thread is to be had (a limit of the system): the caller's own stack is enough for ordinary templates.
+        (None, Some(work)) => work(),
+        (None, None) => unreachable!("the work ran and gave nothing"),
+    }
+}
+
+fn environment() -> Result<Environment<'static>, Failure> {
     let mut environment = Environment::new();
     let syntax = SyntaxConfig::builder()
         .trim_blocks(true)
@@ -121,10 +174,11 @@ fn environment(limits: &Limits) -> Result<Environment<'static>, Failure> {
     environment.set_undefined_behavior(UndefinedBehavior::Lenient);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_formatter(python::format_value);
-    environment.set_fuel(Some(limits.fuel));
     environment.set_unknown_method_callback(python::method);
     environment.add_filter("indent", python::indent);
-    environment.add_filter("tojson", python::tojson);
+    environment.add_filter("join", python::join);
+    environment.add_filter("string", python::string);
+    environment.add_filter("tojson", json::tojson);
     environment.add_filter("trim", python::trim);
     environment.add_test("iterable", python::is_iterable);
     environment.add_function("raise_exception", |message: String| -> Result<Value, Error> {
@@ -145,8 +199,8 @@ impl fmt::Display for Raised {
 
 impl std::error::Error for Raised {}
 
-fn failure(error: Error) -> Failure {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+fn failure(error: &Error, fuel: u64) -> Failure {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     let mut out_of_fuel = false;
     while let Some(current) = cause {
         if let Some(raised) = current.downcast_ref::<Raised>() {
@@ -156,9 +210,11 @@ fn failure(error: Error) -> Failure {
         cause = current.source();
     }
     if out_of_fuel {
-        return Failure::Limit("the chat template takes more steps than the limit allows".into());
+        return Failure::Limit(format!(
+            "the chat template takes more than {fuel} steps, the limit for this conversation"
+        ));
     }
-    Failure::Render(describe(&error))
+    Failure::Render(describe(error))
 }
 
 /// The innermost cause with its place: what a person needs to find the fault in the template.

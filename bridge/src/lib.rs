@@ -5,5 +5,6 @@ mod chat_template;
 mod clock;
 mod context;
 mod guard;
+mod json;
 mod python;
 mod rewrite;

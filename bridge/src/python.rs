@@ -1,5 +1,6 @@
-//! What templates expect of Python: `json.dumps`, `str()` of floats, Markup escaping, a few methods.
+//! What templates expect of Python's own types: `str()`, `repr()`, their methods, Markup escaping, a few filters and tests.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use minijinja::value::{Kwargs, ValueKind};
@@ -8,27 +9,152 @@ use minijinja_contrib::pycompat::unknown_method_callback;
 
 use crate::guard::may_be_placeholder;
 
+/// Of printed and serialised values; a namespace may even hold itself.
+pub const MAX_DEPTH: usize = 200;
+
+const MAX_INDENT: usize = 64;
+
+pub fn too_deep() -> Error {
+    Error::new(ErrorKind::InvalidOperation, format!("a value is nested deeper than {MAX_DEPTH} levels"))
+}
+
 /// Prints a value as `str()` does; under autoescaping, what is not Markup is escaped as markupsafe does.
 pub fn format_value(out: &mut Output, state: &mut State, value: &Value) -> Result<(), Error> {
     let escapes = !matches!(state.auto_escape(), AutoEscape::None) && !value.is_safe();
-    let text;
-    let text = match value.as_str() {
-        Some(text) => text,
-        None if value.kind() == ValueKind::Number && !value.is_integer() => {
-            text = float_repr(f64::try_from(value.clone()).unwrap_or(f64::NAN));
-            &text
-        }
-        None => {
-            text = value.to_string();
-            state.consume_fuel(text.len() as u64 / 4)?;
-            &text
-        }
-    };
+    let text = str_of(state, value)?;
     if escapes {
-        Ok(out.write_str(&escape_markup(text))?)
+        Ok(out.write_str(&escape_markup(&text))?)
     } else {
-        Ok(out.write_str(text)?)
+        Ok(out.write_str(&text)?)
     }
+}
+
+/// `str(value)`; nothing for an undefined value.
+fn str_of<'v>(state: &State, value: &'v Value) -> Result<Cow<'v, str>, Error> {
+    if let Some(text) = value.as_str() {
+        return Ok(Cow::Borrowed(text));
+    }
+    if value.is_undefined() {
+        return Ok(Cow::Borrowed(""));
+    }
+    let mut writer = ReprWriter { state, out: String::new(), charged: 0, depth: 0 };
+    writer.value(value)?;
+    Ok(Cow::Owned(writer.out))
+}
+
+struct ReprWriter<'a, 'e, 's> {
+    state: &'a State<'e, 's>,
+    out: String,
+    charged: usize,
+    depth: usize,
+}
+
+impl ReprWriter<'_, '_, '_> {
+    fn value(&mut self, value: &Value) -> Result<(), Error> {
+        match value.kind() {
+            ValueKind::Undefined => self.out.push_str("Undefined"),
+            ValueKind::None => self.out.push_str("None"),
+            ValueKind::Bool => self.out.push_str(if value.is_true() { "True" } else { "False" }),
+            ValueKind::Number if value.is_integer() => write!(self.out, "{value}")?,
+            ValueKind::Number => self.out.push_str(&float_repr(f64::try_from(value.clone())?)),
+            ValueKind::String => self.string(value.as_str().unwrap_or_default()),
+            ValueKind::Map => self.map(value)?,
+            ValueKind::Seq | ValueKind::Iterable if value.is_tuple() => self.sequence(value, "(", ")")?,
+            ValueKind::Seq | ValueKind::Iterable => self.sequence(value, "[", "]")?,
+            _ => write!(self.out, "{value}")?,
+        }
+        Ok(())
+    }
+
+    fn sequence(&mut self, value: &Value, open: &str, close: &str) -> Result<(), Error> {
+        self.enter()?;
+        self.out.push_str(open);
+        let mut count = 0usize;
+        for item in value.try_iter()?.checked() {
+            let item = item?;
+            self.separate(count)?;
+            self.value(&item)?;
+            count += 1;
+        }
+        if count == 1 && value.is_tuple() {
+            self.out.push(',');
+        }
+        self.out.push_str(close);
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn map(&mut self, value: &Value) -> Result<(), Error> {
+        self.enter()?;
+        self.out.push('{');
+        for (count, key) in value.try_iter()?.checked().enumerate() {
+            let key = key?;
+            self.separate(count)?;
+            self.value(&key)?;
+            self.out.push_str(": ");
+            self.value(&value.get_item(&key)?)?;
+        }
+        self.out.push('}');
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn enter(&mut self) -> Result<(), Error> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(too_deep());
+        }
+        Ok(())
+    }
+
+    fn separate(&mut self, count: usize) -> Result<(), Error> {
+        if count > 0 {
+            self.out.push_str(", ");
+        }
+        // One unit for every four bytes, the engine's own price of serialising.
+        let grown = self.out.len() - self.charged;
+        self.charged = self.out.len();
+        self.state.consume_fuel(1 + grown as u64 / 4)
+    }
+
+    fn string(&mut self, text: &str) {
+        let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+        self.out.push(quote);
+        for c in text.chars() {
+            match c {
+                '\\' => self.out.push_str("\\\\"),
+                '\n' => self.out.push_str("\\n"),
+                '\r' => self.out.push_str("\\r"),
+                '\t' => self.out.push_str("\\t"),
+                c if c == quote => {
+                    self.out.push('\\');
+                    self.out.push(c);
+                }
+                c if is_printable(c) || may_be_placeholder(c) => self.out.push(c),
+                c => escape_code_point(&mut self.out, c as u32),
+            }
+        }
+        self.out.push(quote);
+    }
+}
+
+fn escape_code_point(out: &mut String, code: u32) {
+    // Writing to a String can't fail.
+    let _ = match code {
+        0..=0xFF => write!(out, "\\x{code:02x}"),
+        0x100..=0xFFFF => write!(out, "\\u{code:04x}"),
+        _ => write!(out, "\\U{code:08x}"),
+    };
+}
+
+/// `str.isprintable`: Rust's own debug format escapes the same categories, once the first character is past.
+fn is_printable(c: char) -> bool {
+    if c.is_ascii() {
+        return !c.is_ascii_control();
+    }
+    let mut buffer = [b'a'; 5];
+    let end = 1 + c.encode_utf8(&mut buffer[1..]).len();
+    std::str::from_utf8(&buffer[..end]).is_ok_and(|text| text.escape_debug().count() == 2)
 }
 
 fn escape_markup(text: &str) -> String {
@@ -47,7 +173,7 @@ fn escape_markup(text: &str) -> String {
 }
 
 /// `repr(float)`: the shortest digits that read back the same, in exponent form below 1e-4 and from 1e16 on.
-fn float_repr(value: f64) -> String {
+pub fn float_repr(value: f64) -> String {
     if value.is_nan() {
         return "nan".into();
     }
@@ -108,7 +234,7 @@ pub fn indent(
 }
 
 /// A width in blanks or the text itself.
-fn indentation(width: &Value, filter: &str) -> Result<String, Error> {
+pub fn indentation(width: &Value, filter: &str) -> Result<String, Error> {
     if let Some(text) = width.as_str() {
         return Ok(text.to_owned());
     }
@@ -143,19 +269,44 @@ fn is_space(c: char) -> bool {
 }
 
 /// The filter `trim`: `str.strip` of anything.
-pub fn trim(value: &Value, chars: Option<&str>) -> String {
-    let owned;
-    let text = match value.as_str() {
-        Some(text) => text,
-        None => {
-            owned = value.to_string();
-            &owned
-        }
-    };
-    match chars {
+pub fn trim(state: &State, value: &Value, chars: Option<&str>) -> Result<String, Error> {
+    let text = str_of(state, value)?;
+    Ok(match chars {
         None => text.trim_matches(is_space).to_owned(),
         Some(chars) => text.trim_matches(|c| chars.contains(c)).to_owned(),
+    })
+}
+
+/// The filter `string`: `str()`, which leaves Markup what it is.
+pub fn string(state: &State, value: &Value) -> Result<Value, Error> {
+    match value.as_str() {
+        Some(_) => Ok(value.clone()),
+        None => Ok(Value::from(str_of(state, value)?.into_owned())),
     }
+}
+
+/// The filter `join`: the items, or one attribute of each, with a text between them.
+pub fn join(state: &State, value: &Value, between: Option<&str>, kwargs: Kwargs) -> Result<String, Error> {
+    let between = match between {
+        Some(between) => between,
+        None => kwargs.get::<Option<&str>>("d")?.unwrap_or_default(),
+    };
+    let attribute = kwargs.get::<Option<&str>>("attribute")?;
+    kwargs.assert_all_used()?;
+    let mut out = String::new();
+    for (count, item) in value.try_iter()?.checked().enumerate() {
+        let item = item?;
+        let item = match attribute {
+            Some(name) => item.get_attr(name)?,
+            None => item,
+        };
+        state.consume_fuel(1 + between.len() as u64 / 64)?;
+        if count > 0 {
+            out.push_str(between);
+        }
+        out.push_str(&str_of(state, &item)?);
+    }
+    Ok(out)
 }
 
 /// Methods of Python's types. Those that the library's own set has not, or has with other white space, come first.
@@ -170,178 +321,6 @@ pub fn method(state: &mut State, value: &Value, name: &str, args: &[Value]) -> R
         }
     }
     unknown_method_callback(state, value, name, args)
-}
-
-/// The filter `tojson` as Hugging Face defines it: `json.dumps(x, ensure_ascii=False, indent=None, separators=None, sort_keys=False)`.
-pub fn tojson(state: &State, value: &Value, positional: Option<bool>, kwargs: Kwargs) -> Result<String, Error> {
-    let ensure_ascii = match positional {
-        Some(flag) => flag,
-        None => kwargs.get::<Option<bool>>("ensure_ascii")?.unwrap_or(false),
-    };
-    let indent = match kwargs.get::<Option<Value>>("indent")? {
-        None => None,
-        Some(indent) if indent.is_none() => None,
-        Some(indent) => Some(indentation(&indent, "tojson")?),
-    };
-    let separators = kwargs.get::<Option<Vec<String>>>("separators")?;
-    let (item, key) = match separators.as_deref() {
-        None => (if indent.is_some() { "," } else { ", " }.to_owned(), ": ".to_owned()),
-        Some([item, key]) => (item.clone(), key.clone()),
-        Some(_) => return Err(Error::new(ErrorKind::InvalidOperation, "tojson: separators must be two strings")),
-    };
-    let sort_keys = kwargs.get::<Option<bool>>("sort_keys")?.unwrap_or(false);
-    kwargs.assert_all_used()?;
-    let mut writer =
-        JsonWriter { state, out: String::new(), charged: 0, depth: 0, ensure_ascii, indent, item, key, sort_keys };
-    writer.value(value)?;
-    Ok(writer.out)
-}
-
-const MAX_INDENT: usize = 64;
-const MAX_JSON_DEPTH: usize = 200;
-
-struct JsonWriter<'a, 'e, 's> {
-    state: &'a State<'e, 's>,
-    out: String,
-    charged: usize,
-    depth: usize,
-    ensure_ascii: bool,
-    indent: Option<String>,
-    item: String,
-    key: String,
-    sort_keys: bool,
-}
-
-impl JsonWriter<'_, '_, '_> {
-    fn value(&mut self, value: &Value) -> Result<(), Error> {
-        match value.kind() {
-            ValueKind::None => self.out.push_str("null"),
-            ValueKind::Bool => self.out.push_str(if value.is_true() { "true" } else { "false" }),
-            ValueKind::Number if value.is_integer() => write!(self.out, "{value}")?,
-            ValueKind::Number => {
-                let number = f64::try_from(value.clone())?;
-                self.out.push_str(&match number {
-                    n if n.is_nan() => "NaN".to_owned(),
-                    n if n.is_infinite() => if n > 0.0 { "Infinity" } else { "-Infinity" }.to_owned(),
-                    n => float_repr(n),
-                });
-            }
-            ValueKind::String => self.string(value.as_str().unwrap_or_default()),
-            ValueKind::Seq | ValueKind::Iterable => self.array(value)?,
-            ValueKind::Map => self.object(value)?,
-            kind => {
-                return Err(Error::new(
-                    ErrorKind::InvalidOperation,
-                    format!("tojson: a value of type {kind} is not JSON serializable"),
-                ))
-            }
-        }
-        Ok(())
-    }
-
-    fn array(&mut self, value: &Value) -> Result<(), Error> {
-        self.open('[')?;
-        let mut first = true;
-        for item in value.try_iter()?.checked() {
-            let item = item?;
-            self.separate(&mut first)?;
-            self.value(&item)?;
-        }
-        self.close(']', first);
-        Ok(())
-    }
-
-    fn object(&mut self, value: &Value) -> Result<(), Error> {
-        self.open('{')?;
-        let mut keys = value.try_iter()?.checked().collect::<Result<Vec<_>, _>>()?;
-        if self.sort_keys {
-            keys.sort();
-        }
-        let mut first = true;
-        for key in keys {
-            self.separate(&mut first)?;
-            match key.as_str() {
-                Some(text) => self.string(text),
-                None => {
-                    self.out.push('"');
-                    self.value(&key)?;
-                    self.out.push('"');
-                }
-            }
-            self.out.push_str(&self.key);
-            self.value(&value.get_item(&key)?)?;
-        }
-        self.close('}', first);
-        Ok(())
-    }
-
-    fn open(&mut self, bracket: char) -> Result<(), Error> {
-        self.depth += 1;
-        if self.depth > MAX_JSON_DEPTH {
-            return Err(Error::new(
-                ErrorKind::InvalidOperation,
-                format!("tojson: nested deeper than {MAX_JSON_DEPTH} levels"),
-            ));
-        }
-        self.out.push(bracket);
-        Ok(())
-    }
-
-    fn separate(&mut self, first: &mut bool) -> Result<(), Error> {
-        if !*first {
-            self.out.push_str(&self.item);
-        }
-        *first = false;
-        self.new_line(self.depth);
-        // One unit for every four bytes, the engine's own price of serialising.
-        let grown = self.out.len() - self.charged;
-        self.charged = self.out.len();
-        self.state.consume_fuel(1 + grown as u64 / 4)
-    }
-
-    fn close(&mut self, bracket: char, empty: bool) {
-        self.depth -= 1;
-        if !empty {
-            self.new_line(self.depth);
-        }
-        self.out.push(bracket);
-    }
-
-    fn new_line(&mut self, depth: usize) {
-        if let Some(indent) = &self.indent {
-            self.out.push('\n');
-            for _ in 0..depth {
-                self.out.push_str(indent);
-            }
-        }
-    }
-
-    fn string(&mut self, text: &str) {
-        self.out.push('"');
-        for c in text.chars() {
-            match c {
-                '"' => self.out.push_str("\\\""),
-                '\\' => self.out.push_str("\\\\"),
-                '\n' => self.out.push_str("\\n"),
-                '\r' => self.out.push_str("\\r"),
-                '\t' => self.out.push_str("\\t"),
-                '\u{8}' => self.out.push_str("\\b"),
-                '\u{c}' => self.out.push_str("\\f"),
-                c if (c as u32) < 0x20 => escape_utf16(&mut self.out, c),
-                c if self.ensure_ascii && !c.is_ascii() && !may_be_placeholder(c) => escape_utf16(&mut self.out, c),
-                c => self.out.push(c),
-            }
-        }
-        self.out.push('"');
-    }
-}
-
-fn escape_utf16(out: &mut String, c: char) {
-    let mut units = [0u16; 2];
-    for unit in c.encode_utf16(&mut units) {
-        // Writing to a String can't fail.
-        let _ = write!(out, "\\u{unit:04x}");
-    }
 }
 
 #[cfg(test)]

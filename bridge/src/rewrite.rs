@@ -17,11 +17,19 @@ struct Tag {
     end: usize,
 }
 
-pub fn rewrite(source: &str) -> String {
+/// Of a tag, string literals aside: the parser's work grows with the square of an expression's length.
+const MAX_TAG_BYTES: usize = 16 << 10;
+
+/// Errors are sentences for the template's author.
+pub fn rewrite(source: &str) -> Result<String, String> {
     let mut out = String::with_capacity(source.len());
     let mut copied = 0;
     for tag in tags(source) {
         let text = &source[tag.start..tag.end];
+        if text.len() > MAX_TAG_BYTES && code_bytes(text) > MAX_TAG_BYTES {
+            let line = source[..tag.start].matches('\n').count() + 1;
+            return Err(format!("the tag in line {line} of the chat template has more than {MAX_TAG_BYTES} bytes"));
+        }
         if let Some(replacement) = replacement(tag.kind, text) {
             out.push_str(&source[copied..tag.start]);
             out.push_str(&replacement);
@@ -29,7 +37,17 @@ pub fn rewrite(source: &str) -> String {
         }
     }
     out.push_str(&source[copied..]);
-    out
+    Ok(out)
+}
+
+fn code_bytes(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let (mut at, mut count) = (0, 0);
+    while at < bytes.len() {
+        at = if matches!(bytes[at], b'"' | b'\'') { skip_string(bytes, at) } else { at + 1 };
+        count += 1;
+    }
+    count
 }
 
 fn replacement(kind: Kind, text: &str) -> Option<String> {
@@ -157,11 +175,11 @@ fn tag_end(bytes: &[u8], start: usize, close: &[u8; 2]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::rewrite;
+    use super::{rewrite, MAX_TAG_BYTES};
 
     #[test]
     fn generation_becomes_if_and_keeps_its_markers() {
-        assert_eq!(rewrite("a{%- generation -%}b{% endgeneration %}"), "a{%- if true -%}b{% endif %}");
+        assert_eq!(rewrite("a{%- generation -%}b{% endgeneration %}").unwrap(), "a{%- if true -%}b{% endif %}");
     }
 
     #[test]
@@ -174,15 +192,23 @@ mod tests {
             "{{ {'a': {'b': 1}} }}",
             "{{ unclosed",
         ] {
-            assert_eq!(rewrite(source), source);
+            assert_eq!(rewrite(source).unwrap(), source);
         }
     }
 
     #[test]
     fn adding_to_markup_is_wrapped() {
         assert_eq!(
-            rewrite("{{- 'a'|safe + b }}"),
+            rewrite("{{- 'a'|safe + b }}").unwrap(),
             "{%- autoescape \"html\" +%}{{ ( 'a'|safe + b )|safe }}{%+ endautoescape +%}"
         );
+    }
+
+    #[test]
+    fn a_tag_has_a_longest_length_but_a_text_in_it_has_not() {
+        let chain = format!("{{{{ 1{} }}}}", "~1".repeat(MAX_TAG_BYTES));
+        assert!(rewrite(&chain).is_err());
+        let text = format!("{{{{ '{}' }}}}", "~1".repeat(MAX_TAG_BYTES));
+        assert!(rewrite(&text).is_ok());
     }
 }

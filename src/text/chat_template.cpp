@@ -9,13 +9,15 @@ namespace takt {
 namespace {
 
 // Templates of publishers have up to 20 kB. The largest conversation is what a request body may hold; a prompt longer
-// than the output limit fits no context. 50 million steps are a few seconds: hundreds of times what a conversation of a
-// thousand messages takes.
+// than the output limit fits no context. Publishers' templates take up to 4 steps per byte of conversation; 20 million
+// steps are a few seconds.
 constexpr takt_bridge_limits kLimits{
-    .template_bytes = std::size_t{1} << 20,
+    .template_bytes = std::size_t{128} << 10,
     .context_bytes = std::size_t{64} << 20,
     .output_bytes = std::size_t{64} << 20,
-    .fuel = 50'000'000,
+    .fuel_base = 200'000,
+    .fuel_per_byte = 64,
+    .fuel_most = 20'000'000,
 };
 
 takt_bridge_view view_of(std::string_view text) {
