@@ -19,7 +19,10 @@ std::uint64_t read_lines(const std::uint64_t* data, std::size_t words);
 namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{256} << 20U;
-constexpr std::size_t kPieces = 64;
+// A run reads a few pieces of what the caches have long forgotten, and is short: the best one is one that nobody
+// disturbed.
+constexpr std::size_t kPieceBytes = std::size_t{256} << 10U;
+constexpr std::size_t kPiecesPerRun = 16;
 
 std::uint64_t read_piece(const std::uint64_t* data, std::size_t words) {
 #if defined(TAKT_KERNELS_AVX2)
@@ -60,14 +63,15 @@ double best_seconds(int repeats, const std::function<void()>& run) {
 double read_bandwidth(ThreadPool& pool) {
   AlignedBuffer buffer;
   if (!buffer.reserve(kReadBytes)) return 0.0;
-  std::vector<std::uint64_t> sums(kPieces);
-  const std::size_t words = kReadBytes / kPieces / sizeof(std::uint64_t);
-  const double seconds = best_seconds(10, [&] {
-    pool.run(kPieces, [&](std::size_t piece, int) {
-      sums[piece] = read_piece(buffer.as<std::uint64_t>() + piece * words, words);
-    });
+  std::vector<std::uint64_t> sums(kPiecesPerRun);
+  const std::size_t words = kPieceBytes / sizeof(std::uint64_t);
+  std::size_t next = 0;
+  const double seconds = best_seconds(400, [&] {
+    const std::uint64_t* start = buffer.as<std::uint64_t>() + next * words;
+    pool.run(kPiecesPerRun, [&](std::size_t piece, int) { sums[piece] = read_piece(start + piece * words, words); });
+    next = (next + kPiecesPerRun) % (kReadBytes / kPieceBytes);
   });
-  return static_cast<double>(kReadBytes) / seconds;
+  return static_cast<double>(kPieceBytes * kPiecesPerRun) / seconds;
 }
 
 MultiplyPeaks multiply_peaks(ThreadPool& pool) {

@@ -14,7 +14,7 @@ void use_stopwatch(Stopwatch stopwatch);
 // Seconds of the fastest of `repeats` runs.
 double best_seconds(int repeats, const std::function<void()>& run);
 
-// Bytes per second that the team reads from memory, streaming 256 MiB.
+// Bytes per second that the team reads from memory, streaming through 256 MiB.
 double read_bandwidth(ThreadPool& pool);
 
 // Multiply-accumulates per second of the team: 8-bit with maddubs + madd, F32 with fused multiply-adds. 0 where the
