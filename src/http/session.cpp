@@ -421,8 +421,8 @@ void Session::close(Responder::Closed reason, AccessRecord::Outcome outcome, boo
   watch_timer_.cancel();
   report(outcome);
   if (outbox != nullptr) outbox->close(reason);
-  network_->connections.leave(this);
   enter(Phase::kClosed);
+  network_->connections.leave(this);
 }
 
 }  // namespace takt::http
