@@ -175,12 +175,17 @@ fn environment() -> Result<Environment<'static>, Failure> {
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_formatter(python::format_value);
     environment.set_unknown_method_callback(python::method);
+    environment.add_filter("d", python::default);
+    environment.add_filter("default", python::default);
+    environment.add_filter("float", python::float);
     environment.add_filter("indent", python::indent);
+    environment.add_filter("int", python::int);
     environment.add_filter("join", python::join);
     environment.add_filter("string", python::string);
     environment.add_filter("tojson", json::tojson);
     environment.add_filter("trim", python::trim);
     environment.add_test("iterable", python::is_iterable);
+    environment.add_test("sequence", python::is_sequence);
     environment.add_function("raise_exception", |message: String| -> Result<Value, Error> {
         Err(Error::new(ErrorKind::InvalidOperation, "raise_exception").with_source(Raised(message)))
     });

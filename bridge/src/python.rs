@@ -201,6 +201,60 @@ pub fn is_iterable(value: &Value) -> bool {
     matches!(value.kind(), Iterable | Map | Seq | String | Undefined)
 }
 
+/// The test `sequence`: what has a length and can be indexed, texts and dictionaries too.
+pub fn is_sequence(value: &Value) -> bool {
+    use ValueKind::{Iterable, Map, Seq, String, Undefined};
+    match value.kind() {
+        Map | Seq | String | Undefined => true,
+        Iterable => value.len().is_some(),
+        _ => false,
+    }
+}
+
+/// The filter `default`: for what is undefined, with `boolean` for whatever is false too.
+pub fn default(value: Value, other: Option<Value>, boolean: Option<bool>, kwargs: Kwargs) -> Result<Value, Error> {
+    let other = match other {
+        Some(other) => other,
+        None => kwargs.get::<Option<Value>>("default_value")?.unwrap_or_else(|| Value::from("")),
+    };
+    let boolean = match boolean {
+        Some(boolean) => boolean,
+        None => kwargs.get::<Option<bool>>("boolean")?.unwrap_or(false),
+    };
+    kwargs.assert_all_used()?;
+    Ok(if value.is_undefined() || (boolean && !value.is_true()) { other } else { value })
+}
+
+/// The filter `int`: whole numbers as they are, others cut, texts read, `default` for what can't be.
+pub fn int(value: &Value, default: Option<Value>, kwargs: Kwargs) -> Result<Value, Error> {
+    let default = match default {
+        Some(default) => default,
+        None => kwargs.get::<Option<Value>>("default")?.unwrap_or_else(|| Value::from(0)),
+    };
+    kwargs.assert_all_used()?;
+    let cut = |number: f64| (number.abs() < 1e38).then(|| Value::from(number.trunc() as i128));
+    let read = match value.kind() {
+        ValueKind::Bool => Some(Value::from(i64::from(value.is_true()))),
+        ValueKind::Number if value.is_integer() => Some(value.clone()),
+        ValueKind::Number => f64::try_from(value.clone()).ok().and_then(cut),
+        ValueKind::String => {
+            let text = value.as_str().unwrap_or_default().trim_matches(is_space);
+            text.parse::<i128>().ok().map(Value::from).or_else(|| text.parse().ok().and_then(cut))
+        }
+        _ => None,
+    };
+    Ok(read.unwrap_or(default))
+}
+
+/// The filter `float`: the number that a number or a text is, `default` for what is none.
+pub fn float(value: &Value, default: Option<Value>) -> Value {
+    let read = match value.as_str() {
+        Some(text) => text.trim_matches(is_space).parse().ok(),
+        None => f64::try_from(value.clone()).ok(),
+    };
+    read.map_or_else(|| default.unwrap_or_else(|| Value::from(0.0)), Value::from)
+}
+
 /// The filter `indent`: every line but the first (with `first` that too) begins with `width`; blank lines stay empty unless `blank`. Unlike
 /// minijinja's it keeps a line break at the end.
 pub fn indent(
