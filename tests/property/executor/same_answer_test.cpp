@@ -1,0 +1,214 @@
+// Promise 2 (C1, C2, C3, C4, B11): the tokens and logprobs of a request depend on the request alone, to the bit.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <string>
+
+#include "exec/cpu/cpu_executor.h"
+
+namespace takt {
+namespace {
+
+constexpr std::uint32_t kPrompt = 77;
+constexpr std::uint32_t kAnswer = 12;
+constexpr std::uint32_t kBlocksPerSequence = 8;
+
+struct Machine {
+  const char* isa = "";
+  int threads = 2;
+};
+
+class Requests : public ::testing::Test {
+ protected:
+  std::unique_ptr<CpuExecutor> make(const Machine& machine) {
+    CpuExecutorOptions options;
+    options.isa = machine.isa;
+    options.threads = machine.threads;
+    options.kv_blocks = 256;
+    options.max_step_tokens = 512;
+    auto executor = CpuExecutor::load(TAKT_SOURCE_DIR "/tests/data/tiny.gguf", options, clock_);
+    EXPECT_TRUE(executor.ok()) << (executor.ok() ? "" : executor.error().message);
+    return executor.ok() ? std::move(*executor) : nullptr;
+  }
+
+ private:
+  SteadyClock clock_;
+};
+
+// What a client sees: tokens, and the bits of every logprob.
+struct Answer {
+  std::vector<TokenId> tokens;
+  std::vector<std::uint32_t> bits;
+  bool operator==(const Answer&) const = default;
+
+  void take(const SampledToken& sampled) {
+    tokens.push_back(sampled.token);
+    bits.push_back(std::bit_cast<std::uint32_t>(sampled.logprob));
+    for (const TokenLogprob& top : sampled.top) {
+      bits.push_back(static_cast<std::uint32_t>(top.token));
+      bits.push_back(std::bit_cast<std::uint32_t>(top.logprob));
+    }
+  }
+};
+
+class Sequence {
+ public:
+  Sequence(std::uint64_t id, std::uint64_t seed, std::uint32_t prompt, std::uint32_t first_block, bool greedy) {
+    spec_.id = SequenceId(id);
+    spec_.sampling.seed = seed;
+    spec_.sampling.temperature = greedy ? 0.0F : 0.9F;
+    spec_.sampling.top_p = 0.95F;
+    spec_.sampling.repetition_penalty = 1.1F;
+    spec_.sampling.top_logprobs = 3;
+    for (std::uint32_t i = 0; i < prompt; ++i) {
+      spec_.known_tokens.push_back(static_cast<TokenId>((seed * 131 + i * 29 + i * i * 7) % 256));
+    }
+    spec_.prompt_tokens = prompt;
+    for (std::uint32_t i = 0; i < kBlocksPerSequence; ++i) table_.emplace_back(first_block + i);
+    table_span_ = table_;
+  }
+
+  SequenceSpec spec() const { return spec_; }
+  SequenceId id() const { return spec_.id; }
+  std::vector<BlockId>& table() { return table_; }
+  bool done() const { return answer.tokens.size() >= kAnswer; }
+  void fall_back(std::uint32_t computed) { computed_ = computed; }
+
+  // Up to `chunk` of the tokens that are not computed yet.
+  BoundEntry entry(std::uint32_t chunk) {
+    scheduled_ = std::min<std::uint32_t>(chunk, static_cast<std::uint32_t>(spec_.known_tokens.size()) - computed_);
+    BoundEntry entry;
+    entry.sequence = spec_.id;
+    entry.first_position = computed_;
+    entry.tokens = std::span(spec_.known_tokens).subspan(computed_, scheduled_);
+    entry.tables = {&table_span_, 1};
+    entry.samples = computed_ + scheduled_ == spec_.known_tokens.size();
+    return entry;
+  }
+  void take(const EntryResult& result) {
+    ASSERT_NE(result.outcome, EntryOutcome::kFailed) << result.error.message;
+    computed_ += scheduled_;
+    if (result.outcome != EntryOutcome::kSampled) return;
+    spec_.known_tokens.push_back(result.sampled.token);
+    answer.take(result.sampled);
+  }
+
+  Answer answer;
+
+ private:
+  SequenceSpec spec_;
+  std::vector<BlockId> table_;
+  std::span<const BlockId> table_span_;
+  std::uint32_t computed_ = 0;
+  std::uint32_t scheduled_ = 0;
+};
+
+void step(Executor& executor, const std::vector<std::pair<Sequence*, std::uint32_t>>& work) {
+  std::vector<BoundEntry> entries;
+  for (const auto& [sequence, chunk] : work) entries.push_back(sequence->entry(chunk));
+  const auto ticket = executor.submit({StepId(1), entries});
+  ASSERT_TRUE(ticket.ok()) << ticket.error().message;
+  const auto result = executor.collect(*ticket);
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  for (std::size_t i = 0; i < work.size(); ++i) work[i].first->take(result->entries[i]);
+}
+
+Answer run_alone(Executor& executor, Sequence sequence, std::uint32_t chunk) {
+  EXPECT_TRUE(executor.open(sequence.spec()).ok());
+  while (!sequence.done() && !::testing::Test::HasFatalFailure()) step(executor, {{&sequence, chunk}});
+  executor.close(sequence.id());
+  return sequence.answer;
+}
+
+Sequence probe(bool greedy, std::uint32_t first_block = 0) {
+  return {1000, 42, kPrompt, first_block, greedy};
+}
+
+class SameAnswer : public Requests, public ::testing::WithParamInterface<bool> {};
+
+TEST_P(SameAnswer, WithEveryChunkSize) {
+  const auto executor = make({});
+  ASSERT_NE(executor, nullptr);
+  const Answer expected = run_alone(*executor, probe(GetParam()), kPrompt);
+  ASSERT_EQ(expected.tokens.size(), kAnswer);
+  for (std::uint32_t chunk = 1; chunk <= 64; ++chunk) {
+    ASSERT_EQ(run_alone(*executor, probe(GetParam()), chunk), expected) << "chunk " << chunk;
+  }
+}
+
+TEST_P(SameAnswer, BesideFifteenMates) {
+  const auto executor = make({});
+  ASSERT_NE(executor, nullptr);
+  const Answer expected = run_alone(*executor, probe(GetParam()), kPrompt);
+  std::vector<Sequence> all;
+  for (std::uint32_t i = 0; i < 15; ++i) {
+    all.emplace_back(i + 1, i * 3 + 1, 5 + i * 6, (i + 1) * kBlocksPerSequence, i % 2 == 0);
+  }
+  all.push_back(probe(GetParam()));
+  for (const Sequence& sequence : all) ASSERT_TRUE(executor->open(sequence.spec()).ok());
+  // Mates join at different steps, their prompts in chunks of different sizes.
+  for (std::uint32_t round = 0; !all.back().done(); ++round) {
+    std::vector<std::pair<Sequence*, std::uint32_t>> work;
+    for (std::uint32_t i = 0; i < all.size(); ++i) {
+      if (i + 1 < all.size() && (round < i % 5 || all[i].done())) continue;
+      work.emplace_back(&all[i], i + 1 < all.size() ? 3 + i * 2 : 10 + round * 7);
+    }
+    step(*executor, work);
+    ASSERT_FALSE(HasFatalFailure());
+  }
+  EXPECT_EQ(all.back().answer, expected);
+}
+
+TEST_P(SameAnswer, WithAReusedPrefix) {
+  const auto executor = make({});
+  ASSERT_NE(executor, nullptr);
+  const Answer expected = run_alone(*executor, probe(GetParam()), kPrompt);  // blocks 0 to 7 now hold its prompt
+  for (const std::uint32_t blocks : {1U, 2U, 4U}) {
+    Sequence sequence = probe(GetParam(), 100);
+    for (std::uint32_t i = 0; i < blocks; ++i) sequence.table()[i] = BlockId(i);
+    sequence.fall_back(blocks * 16);
+    EXPECT_EQ(run_alone(*executor, std::move(sequence), 64), expected) << blocks << " shared blocks";
+  }
+}
+
+TEST_P(SameAnswer, AfterItsTailWasDroppedAndComputedAgain) {
+  const auto executor = make({});
+  ASSERT_NE(executor, nullptr);
+  const Answer expected = run_alone(*executor, probe(GetParam()), kPrompt);
+  for (const std::uint32_t keep : {0U, 16U, 64U}) {
+    Sequence sequence = probe(GetParam());
+    ASSERT_TRUE(executor->open(sequence.spec()).ok());
+    while (sequence.answer.tokens.size() < 5) step(*executor, {{&sequence, 32}});
+    executor->close(sequence.id());
+    for (std::size_t i = keep / 16; i < sequence.table().size(); ++i)
+      sequence.table()[i] = BlockId(static_cast<std::uint32_t>(200 + i));
+    sequence.fall_back(keep);
+    ASSERT_TRUE(executor->open(sequence.spec()).ok());
+    while (!sequence.done()) step(*executor, {{&sequence, 25}});
+    executor->close(sequence.id());
+    EXPECT_EQ(sequence.answer, expected) << "kept " << keep;
+  }
+}
+
+TEST_P(SameAnswer, OnEveryInstructionSetAndNumberOfThreads) {
+  std::vector<Answer> answers;
+  for (const Isa isa : isa_built()) {
+    if (!isa_available(isa)) continue;
+    for (const int threads : {1, 2, 3}) {
+      const std::string name(isa_name(isa));
+      const auto executor = make({name.c_str(), threads});
+      ASSERT_NE(executor, nullptr);
+      answers.push_back(run_alone(*executor, probe(GetParam()), 40));
+    }
+  }
+  for (const Answer& answer : answers) EXPECT_EQ(answer, answers.front());
+}
+
+INSTANTIATE_TEST_SUITE_P(Requests, SameAnswer, ::testing::Bool(), [](const ::testing::TestParamInfo<bool>& greedy) {
+  return greedy.param ? "greedy" : "seeded";
+});
+
+}  // namespace
+}  // namespace takt
