@@ -199,7 +199,7 @@ TEST(Attention, IsEqualByBitsOnEveryInstructionSetAndThreadCount) {
 
 TEST(Attention, IsEqualByBitsForEveryChunkSize) {
   for (const Geometry& g : geometries()) {
-    Runner runner(g, runnable_levels().back(), 2);
+    Runner runner(g, runnable_levels().back(), 1);
     const Sequence s = make_sequence(g, 90, 34);
     const std::vector<float> whole = runner.run(s, 90, straight_table(6), 6);
     for (std::uint32_t chunk = 1; chunk <= 64; ++chunk)
@@ -210,7 +210,7 @@ TEST(Attention, IsEqualByBitsForEveryChunkSize) {
 TEST(Attention, IsEqualByBitsForEveryChunkSizeAcrossSegments) {
   for (const std::uint32_t window : {0U, 300U, 520U}) {
     const Geometry g{2, 1, 16, 16, KvType::kF16, window};
-    Runner runner(g, runnable_levels().back(), 2);
+    Runner runner(g, runnable_levels().back(), 1);
     const Sequence s = make_sequence(g, 1100, 35);
     const std::vector<float> whole = runner.run(s, 1100, straight_table(69), 69);
     for (const std::uint32_t chunk : {1U, 7U, 64U, 511U, 512U, 513U}) {

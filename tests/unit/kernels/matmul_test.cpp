@@ -174,6 +174,43 @@ TEST(Matmul, ComputesSeveralProductsInOneCall) {
   EXPECT_TRUE(same_bits(out2, alone2));
 }
 
+TEST(Matmul, KeepsToTheStridesOfItsMatrices) {
+  ThreadPool pool(2);
+  const Compute compute(runnable_levels().back(), pool);
+  for (const TensorType type : {TensorType::kQ4_1, TensorType::kF32}) {
+    const std::vector<std::byte> bytes = random_weights(type, 25, 20, 64);
+    const PackedMatrix weights = PackedMatrix::pack(type, bytes, 20, 64, pool).value();
+    std::vector<float> x = random_floats(26, 3 * 100);
+    std::vector<float> dense;
+    for (std::size_t row = 0; row < 3; ++row) dense.insert(dense.end(), &x[row * 100], &x[row * 100] + 64);
+    std::vector<float> out(3 * 31, -7.0F);
+    Activations activations;
+    ASSERT_TRUE(activations.assign(compute, {x.data(), 3, 64, 100}, weights.activation_formats()));
+    ASSERT_TRUE(matmul(compute, weights, activations, {out.data(), 3, 20, 31}));
+    const std::vector<float> want = multiply(Isa::kScalar, 1, bytes, type, {20, 64}, dense, 3);
+    for (std::size_t row = 0; row < 3; ++row) {
+      EXPECT_TRUE(same_bits(std::span(out).subspan(row * 31, 20), std::span(want).subspan(row * 20, 20)));
+      for (std::size_t i = 20; i < 31; ++i) EXPECT_EQ(out[row * 31 + i], -7.0F);
+    }
+  }
+}
+
+TEST(Matmul, GivesManyRowsTheBitsOfFew) {
+  for (const TensorType type : {TensorType::kQ8_0, TensorType::kF16}) {
+    const Shape shape{17, 32};
+    const std::vector<std::byte> weights = random_weights(type, 27, shape.rows, shape.cols);
+    constexpr std::size_t kRows = 530;  // more than a row tile and more than a panel
+    std::vector<float> x = random_floats(28, kRows * shape.cols);
+    const Isa isa = runnable_levels().back();
+    const std::vector<float> all = multiply(isa, 2, weights, type, shape, x, kRows);
+    for (const std::size_t row : {0, 63, 64, 511, 512, 529}) {
+      std::vector<float> one(&x[row * shape.cols], &x[row * shape.cols] + shape.cols);
+      EXPECT_TRUE(same_bits(multiply(isa, 1, weights, type, shape, one, 1),
+                            std::span(all).subspan(row * shape.rows, shape.rows)));
+    }
+  }
+}
+
 TEST(Matmul, RefusesShapesAndFormatsThatDoNotFit) {
   ThreadPool pool(1);
   const Compute compute(Isa::kScalar, pool);
