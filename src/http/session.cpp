@@ -52,6 +52,13 @@ Session::Session(std::shared_ptr<Network> network, asio::ip::tcp::socket socket,
       peer_(std::move(peer)),
       reader_(network_->options.request) {}
 
+Session::~Session() {
+  if (phase_ == Phase::kClosed) return;
+  if (outbox_ != nullptr) outbox_->close(Responder::Closed::kClientGone);
+  enter(Phase::kClosed);
+  network_->connections.leave(this);
+}
+
 void Session::prepare_socket() {
   ErrorCode ignored;
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
@@ -137,9 +144,11 @@ void Session::read() {
     if (room == 0) return watch();
   }
   reading_ = true;
-  socket_.async_read_some(in_.prepare(room), [self = shared_from_this()](const ErrorCode& ec, std::size_t bytes) {
-    self->on_read(ec, bytes);
-  });
+  if (arriving_.size() < room || (room <= kSmallRead && arriving_.size() > kSmallRead))
+    arriving_ = std::vector<char>(room);
+  socket_.async_read_some(
+      asio::buffer(arriving_.data(), room),
+      [self = shared_from_this()](const ErrorCode& ec, std::size_t bytes) { self->on_read(ec, bytes); });
 }
 
 void Session::on_read(const ErrorCode& ec, std::size_t bytes) {
@@ -147,7 +156,7 @@ void Session::on_read(const ErrorCode& ec, std::size_t bytes) {
   if (phase_ == Phase::kClosed) return;
   if (ec == asio::error::eof) return on_end_of_input();
   if (ec) return close_gone();
-  in_.commit(bytes);
+  in_.append(arriving_.data(), bytes);
   window_bytes_ += bytes;
   switch (phase_) {
     case Phase::kLingering:
@@ -181,10 +190,9 @@ void Session::advance() {
       request_began_ = steady_clock::now();
       arm_deadline(network_->options.timeouts.header);
     }
-    const auto data = in_.cdata();
     std::size_t used = 0;
-    const auto progress = reader_.feed(std::string_view(static_cast<const char*>(data.data()), data.size()), used);
-    in_.consume(used);
+    const auto progress = reader_.feed(in_, used);
+    in_.erase(0, used);
     switch (progress) {
       case RequestReader::Progress::kNeedMore:
         return end_of_input_ ? out_of_input() : read();

@@ -3,10 +3,10 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "http/network.h"
 #include "http/outbox.h"
@@ -21,6 +21,9 @@ namespace takt::http {
 class Session final : public OutboxListener, public std::enable_shared_from_this<Session> {
  public:
   Session(std::shared_ptr<Network> network, boost::asio::ip::tcp::socket socket, std::string peer);
+
+  // Gives its place back when it ends without close(): an exception on the way.
+  ~Session() override;
 
   void start();
   // Instead of start: tells the client why and closes.
@@ -83,7 +86,8 @@ class Session final : public OutboxListener, public std::enable_shared_from_this
 
   Phase phase_ = Phase::kIdle;
   RequestReader reader_;
-  boost::beast::flat_buffer in_;
+  std::vector<char> arriving_;  // what the read under way writes to; nothing else touches it
+  std::string in_;              // bytes that no request has used yet
   bool reading_ = false;
   bool end_of_input_ = false;  // the client's sending side is closed
   bool watching_ = false;

@@ -64,6 +64,28 @@ TEST_F(ServerTest, AnswersPipelinedRequestsInOrderAndHandsThemOverOneByOne) {
   }
 }
 
+TEST_F(ServerTest, RequestsThatComeInWhileOthersAreAnsweredKeepTheirBytes) {
+  start();
+  auto connection = connect();
+  const auto body = [](int i) {
+    return std::string(static_cast<std::size_t>(i * 997 % 30'000), static_cast<char>('a' + i % 26));
+  };
+  const auto request = [&](int i) { return test::make_request("POST", "/" + std::to_string(i), body(i)); };
+  connection.send(request(0) + request(1));
+  for (int i = 0; i < 100; ++i) {
+    auto call = calls.next();
+    ASSERT_TRUE(call);
+    EXPECT_EQ(call->request.path, "/" + std::to_string(i));
+    EXPECT_EQ(call->request.body, body(i));
+    // While this one is answered, a piece of those to come.
+    const std::string next = request(i + 2);
+    connection.send(next.substr(0, next.size() / 2));
+    call->responder->send({});
+    ASSERT_TRUE(test::receive_reply(connection));
+    connection.send(next.substr(next.size() / 2));
+  }
+}
+
 TEST_F(ServerTest, PipelinedRequestsAfterAHalfCloseAreAllAnswered) {
   answer_by_echo();
   start();
