@@ -34,8 +34,8 @@ Result<SchedulerOptions> effective_scheduler_options(SchedulerOptions options, c
   const Status checks[] = {
       check_range("sched.max_sequences", options.max_sequences, 1, 1e6),
       check_range("sched.max_step_tokens", options.max_step_tokens, 1, 1e9),
-      check_range("sched.step_target_seconds", to_seconds(options.step_target), 1e-3, 3600),
-      check_range("sched.max_step_seconds", to_seconds(options.max_step), 1e-3, 3600),
+      check_range("sched.step_target_ms", to_seconds(options.step_target) * 1e3, 1, 3'600'000),
+      check_range("sched.max_step_ms", to_seconds(options.max_step) * 1e3, 1, 3'600'000),
       check_range("sched.planning_margin", options.planning_margin, 0, 0.5),
       check_range("sched.newcomer_share", options.newcomer_share, 0.1, 0.9),
       check_range("sched.max_decode_only_steps", options.max_decode_only_steps, 1, 1e6),
@@ -46,8 +46,8 @@ Result<SchedulerOptions> effective_scheduler_options(SchedulerOptions options, c
     if (!check.ok()) return check.error();
   }
   if (options.step_target > options.max_step) {
-    return Error::invalid("sched.step_target_seconds",
-                          "sched.step_target_seconds must not exceed sched.max_step_seconds.");
+    return Error::invalid("sched.step_target_ms",
+                          "sched.step_target_ms must not exceed sched.max_step_ms.");
   }
   options.max_step_tokens = std::min(options.max_step_tokens, caps.max_step_tokens);
   // Prefill keeps at least one row of every step.
@@ -268,8 +268,8 @@ Result<std::unique_ptr<Engine>> Engine::create(std::unique_ptr<Executor> executo
   Result<SchedulerOptions> sched = effective_scheduler_options(options.sched, caps);
   if (!sched.ok()) return sched.error();
   options.sched = sched.value();
-  Result<QueueLimits> realtime = effective_queue_limits("queue.realtime", options.realtime, caps);
-  Result<QueueLimits> batch = effective_queue_limits("queue.batch", options.batch, caps);
+  Result<QueueLimits> realtime = effective_queue_limits("queue_realtime", options.realtime, caps);
+  Result<QueueLimits> batch = effective_queue_limits("queue_batch", options.batch, caps);
   if (!realtime.ok()) return realtime.error();
   if (!batch.ok()) return batch.error();
   options.realtime = realtime.value();
@@ -278,8 +278,8 @@ Result<std::unique_ptr<Engine>> Engine::create(std::unique_ptr<Executor> executo
   if (!kv.ok()) return kv.error();
   if (!step_time) {
     if (options.warm_up <= Duration::zero()) {
-      return Error::invalid("engine.warm_up_seconds",
-                            "engine.warm_up_seconds must be above 0: the step-time model starts from a measurement.");
+      return Error::invalid("engine.warm_up_ms",
+                            "engine.warm_up_ms must be above 0: the step-time model starts from a measurement.");
     }
     Result<std::vector<StepSample>> samples = measure_steps(*executor, clock, options.warm_up);
     if (!samples.ok()) return samples.error();

@@ -23,7 +23,7 @@ struct SchedulerOptions {
 
   // Share of the prefill time of a step that is not the oldest prompt's: new and short prompts start at once on it. 0.1 to 0.9. Larger:
   // short prompts answer sooner behind a long one, the long one takes longer.
-  double newcomer_share = 0.5;
+  double newcomer_share = 0.75;
   // Steps of decode rows alone in a row while prefill waits, before prefill gets one block of tokens although there is no time left. At least 1.
   std::uint32_t max_decode_only_steps = 1;
 

@@ -10,6 +10,17 @@ namespace takt {
 
 namespace {
 
+// A step that newcomers shorten keeps this part of its time at least, so that the oldest prompt goes on.
+constexpr double kShortestStep = 0.125;
+
+// How long a step may become for the oldest prompt's sake after newcomers took `used` of its `time_left`. Its share of the
+// time that this makes, not all that is left: who is answered in this step waits for its end. Unless it can be finished
+// within twice the newcomers' time.
+double oldest_part(double used, double to_finish, double time_left, double newcomer_share) {
+  if (used <= 0 || to_finish <= 2 * used) return time_left;
+  return std::max(used / newcomer_share, time_left * kShortestStep);
+}
+
 // Hands out rows until a time or a number of rows is reached.
 class Handout {
  public:
@@ -56,10 +67,17 @@ std::vector<std::uint32_t> split_prefill(std::span<const PromptCandidate> candid
 
   const Duration before = model.predict(features);
   const double time_left = std::max(0.0, static_cast<double>((room.limit - before).count()));
-  const Duration newcomer_limit = before + Duration(static_cast<std::int64_t>(time_left * room.newcomer_share));
+  const auto after_part = [&](double part) {
+    return part >= time_left ? room.limit : before + Duration(static_cast<std::int64_t>(part));
+  };
   const auto newcomer_tokens = static_cast<std::uint32_t>(std::ceil(room.tokens * room.newcomer_share));
-  for (const std::size_t candidate : others) handout.give(candidate, newcomer_limit, newcomer_tokens);
-  handout.give(oldest, room.limit, room.tokens);
+  for (const std::size_t candidate : others)
+    handout.give(candidate, after_part(time_left * room.newcomer_share), newcomer_tokens);
+  const double used = static_cast<double>((model.predict(features) - before).count());
+  const StepFeatures with_oldest = with_rows(features, candidates[oldest].first_position, candidates[oldest].remaining);
+  const double to_finish_oldest = static_cast<double>((model.predict(with_oldest) - before).count());
+  const double part = oldest_part(used, to_finish_oldest, time_left, room.newcomer_share);
+  handout.give(oldest, after_part(part), room.tokens);
   for (const std::size_t candidate : others) handout.give(candidate, room.limit, room.tokens);
   return handout.take();
 }

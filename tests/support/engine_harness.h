@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@ struct RequestHistory {
   std::map<std::uint32_t, ChoiceRecord> choices;
   std::vector<PromptLogprob> scored;
   std::uint32_t preempted = 0;
+  std::vector<std::size_t> preempted_after;  // tokens of the choice so far, at each preemption
   std::optional<Closed> closed;
   int events_after_close = 0;
 };
@@ -68,7 +70,11 @@ class Recorder final : public EventSink {
     auto& scored = touch(e.request).scored;
     scored.insert(scored.end(), e.logprobs.begin(), e.logprobs.end());
   }
-  void note(TimePoint, const Preempted& e) { ++touch(e.request).preempted; }
+  void note(TimePoint, const Preempted& e) {
+    RequestHistory& history = touch(e.request);
+    ++history.preempted;
+    history.preempted_after.push_back(history.choices[e.choice].tokens.size());
+  }
   void note(TimePoint, const ChoiceFinished& e) { touch(e.request).choices[e.choice].finished = e; }
   void note(TimePoint, const Closed& e) { touch(e.request).closed = e; }
   void note(TimePoint, const StepCommitted& e) {

@@ -23,6 +23,8 @@ struct Cell {
 
 // Step ids from here on are the engine's warm-up: failures do not count them.
 constexpr std::uint64_t kWarmUpSteps = 1ULL << 63;
+// More than there are letters.
+constexpr std::uint64_t kLetterTries = 64;
 
 // The finaliser of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA'14).
 std::uint64_t mix(std::uint64_t x) {
@@ -246,11 +248,17 @@ class FakeExecutor final : public Executor {
     const std::uint32_t generated = position + 1 - std::min(position + 1, spec.prompt_tokens);
     const bool scripted = generated < pieces_.text().size();
     const bool at_end = script_.text.empty() ? generated >= script_.length : !scripted;
-    // As with a model: an end token that nobody stops at is followed by more text.
-    const bool may_end = !entry.suppress_end_tokens &&
-                         std::find(spec.end_tokens.begin(), spec.end_tokens.end(), kFakeImEnd) != spec.end_tokens.end();
+    const auto ends = [&](TokenId token) {
+      return std::find(spec.end_tokens.begin(), spec.end_tokens.end(), token) != spec.end_tokens.end();
+    };
     SampledToken sampled;
-    sampled.token = at_end && may_end ? kFakeImEnd : scripted ? pieces_.text()[generated] : pieces_.letter(draw >> 8);
+    // An end token that nobody stops at is not answered with: the text goes on.
+    sampled.token = at_end && ends(kFakeImEnd) ? kFakeImEnd
+                    : scripted                 ? pieces_.text()[generated]
+                                               : pieces_.letter(draw >> 8);
+    for (std::uint64_t i = 1; i < kLetterTries && entry.suppress_end_tokens && ends(sampled.token); ++i) {
+      sampled.token = pieces_.letter((draw >> 8) + i);
+    }
     sampled.logprob = made_up_logprob(draw);
     sampled.top = made_up_top(sampled.token, draw, spec.sampling.top_logprobs);
     return sampled;

@@ -1,0 +1,109 @@
+// KV memory under pressure: nothing is lost, nothing leaks, and answers stay the same.
+#include <gtest/gtest.h>
+
+#include "support/engine_harness.h"
+
+namespace takt {
+namespace {
+
+using testing::EngineHarness;
+using testing::letters;
+using testing::quick_script;
+
+std::vector<TokenId> alone(FakeScript script, std::uint64_t id, const std::vector<TokenId>& prompt) {
+  script.block_count = 4096;
+  EngineHarness h(script);
+  EXPECT_TRUE(h.submit(id, prompt).ok());
+  EXPECT_TRUE(h.run());
+  return h.events.tokens(id);
+}
+
+// B2: pool of 1,024 tokens, four streams of 400: all four finish with the text of the uncontended run.
+TEST(EngineMemory, WhenThePoolRunsOutEveryoneStillGetsTheirWholeAnswer) {
+  FakeScript script = quick_script();
+  script.block_count = 64;
+  script.length = 400;
+  EngineHarness h(script);
+  for (std::uint64_t id = 1; id <= 4; ++id) ASSERT_TRUE(h.submit(id, letters(20, static_cast<std::uint32_t>(id))).ok());
+  ASSERT_TRUE(h.run());
+  std::uint32_t preempted = 0;
+  for (std::uint64_t id = 1; id <= 4; ++id) {
+    EXPECT_EQ(h.events.tokens(id), alone(script, id, letters(20, static_cast<std::uint32_t>(id))));
+    EXPECT_EQ(h.events.of(id).choices[0].finished->reason, FinishReason::kStop);
+    preempted += h.events.of(id).preempted;
+    EXPECT_EQ(h.events.of(id).preempted, h.events.of(id).closed->preemptions);
+  }
+  EXPECT_GT(preempted, 0U);
+}
+
+// B8: prompt + output beyond the pool is refused at the door, whatever is running.
+TEST(EngineMemory, WhatCanNeverFitIsRefusedAtTheDoor) {
+  FakeScript script = quick_script();
+  script.block_count = 63;  // 1,008 tokens
+  EngineHarness h(script);
+  const Status refused = h.submit(1, letters(1000), 24);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+  const Status too_long = h.submit(2, letters(4000), 97);
+  ASSERT_FALSE(too_long.ok());
+  EXPECT_EQ(too_long.error().code, ErrorCode::kContextLength);
+  EXPECT_TRUE(h.submit(3, letters(1000), 8).ok());
+  ASSERT_TRUE(h.run());
+  EXPECT_EQ(h.events.tokens(3).size(), 8U);
+  EXPECT_EQ(h.events.requests.count(1), 0U) << "a refused request produces no event";
+}
+
+// B1: seats do not divide the context.
+TEST(EngineMemory, AnyRequestMayUseTheWholeContextWhateverTheSeats) {
+  FakeScript script = quick_script();
+  script.context_tokens = 2048;
+  script.block_count = 140;
+  script.max_sequences = 64;
+  EngineHarness h(script);
+  EXPECT_EQ(h.engine->max_request_tokens(), 2048U);
+  ASSERT_TRUE(h.submit(1, letters(2000), 48).ok());
+  ASSERT_TRUE(h.run());
+  EXPECT_EQ(h.events.tokens(1).size(), 32U);
+}
+
+// B4, B5: 10,000 requests; after every idle period no block is owned. Block rules are checked in every step where
+// invariants are compiled in.
+TEST(EngineMemory, AfterTenThousandRequestsNoBlockIsOwned) {
+  FakeScript script = quick_script();
+  script.block_count = 48;
+  script.length = 4;
+  EngineOptions options;
+  options.sched.max_sequences = 8;
+  EngineHarness h(script, options);
+  h.events.keep_steps = false;
+  std::uint64_t id = 0;
+  for (int round = 0; round < 100; ++round) {
+    for (int i = 0; i < 100; ++i) {
+      ++id;
+      ASSERT_TRUE(
+          h.submit(id, letters(1 + static_cast<std::uint32_t>(id * 7 % 60), static_cast<std::uint32_t>(id % 5))).ok());
+      if (id % 9 == 0) h.engine->cancel(RequestId(id - 3), CancelCause::kClientGone);
+    }
+    ASSERT_TRUE(h.run());
+    const EngineStatus status = h.engine->status();
+    EXPECT_EQ(status.blocks_owned, 0U);
+    EXPECT_EQ(status.running + status.waiting, 0U);
+    EXPECT_TRUE(status.ready) << status.reason;
+  }
+  EXPECT_EQ(h.events.requests.size(), 10000U);
+  for (auto& [request, history] : h.events.requests) ASSERT_TRUE(history.closed.has_value()) << request;
+}
+
+TEST(EngineMemory, CountsOfStepsAddUpToThePool) {
+  FakeScript script = quick_script();
+  script.block_count = 30;
+  EngineHarness h(script);
+  for (std::uint64_t id = 1; id <= 5; ++id) ASSERT_TRUE(h.submit(id, letters(60)).ok());
+  ASSERT_TRUE(h.run());
+  for (const StepCommitted& step : h.events.steps) {
+    EXPECT_EQ(step.blocks_free + step.blocks_cached + step.blocks_owned, step.blocks_total);
+  }
+}
+
+}  // namespace
+}  // namespace takt
