@@ -230,6 +230,11 @@ std::vector<EngineRequest> BodyWorker::engine_requests(const Generation& generat
     requests.push_back(common);
     requests.back().id = i == 0 ? exchange.id : ids_.next();
     requests.back().prompt = generation.prompts[i].tokens;
+    // More output than the context has room for is not an error: the answer ends there, as `length`.
+    const std::size_t room = generation.model->max_request_tokens - generation.prompts[i].tokens.size();
+    if (options.max_tokens) {
+      requests.back().max_tokens = static_cast<std::uint32_t>(std::min<std::size_t>(*options.max_tokens, room));
+    }
   }
   return requests;
 }

@@ -123,6 +123,14 @@ TEST_F(GenerationTest, APromptThatFillsTheContextIsRefusedWithBothNumbers) {
   EXPECT_EQ(engine_.submitted().size(), 1u);
 }
 
+// C20: a limit beyond the context is no error; the answer ends where the context does.
+TEST_F(GenerationTest, OutputBeyondTheContextEndsThere) {
+  chat(R"("max_tokens":512)");
+  EXPECT_EQ(engine_.wait_submitted().max_tokens, kContext - 7);
+  chat(R"("max_tokens":5)");
+  EXPECT_EQ(engine_.wait_submitted(2).max_tokens, 5u);
+}
+
 TEST_F(GenerationTest, TokensOutsideTheVocabularyAreRefusedByField) {
   EXPECT_EQ(error_of(*complete(R"("prompt":[1,259])")).at("param"), "prompt");
   EXPECT_EQ(error_of(*complete(R"("prompt":"x","stop_token_ids":[259])")).at("param"), "stop_token_ids");
