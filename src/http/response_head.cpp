@@ -40,11 +40,14 @@ void append_header(std::string& out, std::string_view name, std::string_view val
   out.append(name).append(": ").append(value).append("\r\n");
 }
 
+bool is_server_owned(std::string_view name) {
+  return std::any_of(kServerOwned.begin(), kServerOwned.end(),
+                     [&](std::string_view owned) { return boost::algorithm::iequals(owned, name); });
+}
+
 void append_given(std::string& out, const Headers& headers) {
   for (const auto& [name, value] : headers) {
-    const bool owned = std::any_of(kServerOwned.begin(), kServerOwned.end(),
-                                   [&](std::string_view taken) { return boost::algorithm::iequals(taken, name); });
-    if (!owned && fits_in_one_line(name, value)) append_header(out, name, value);
+    if (!is_server_owned(name) && fits_in_one_line(name, value)) append_header(out, name, value);
   }
 }
 
