@@ -152,7 +152,7 @@ bool RequestReader::check_start(std::string_view bytes) {
   if (method.empty() || method.size() > kMethodBytes || !std::all_of(method.begin(), method.end(), is_token_char)) {
     return fail(400, "The request does not start with an HTTP method.");
   }
-  if (line_end == std::string_view::npos && bytes.size() > limits_.target_bytes + 2 * kMethodBytes) {
+  if (std::min(line_end, bytes.size()) > limits_.target_bytes + 2 * kMethodBytes) {
     return fail(414,
                 "The request target is longer than the limit of " + std::to_string(limits_.target_bytes) + " bytes.");
   }
