@@ -94,12 +94,14 @@ class ByteLevelBpe final : public TokenizerCore {
       }
       symbols.clear();
       for (std::size_t i = 0; i < bytes.size(); ++i) {
-        // A byte without a token is lost before merging, as in the published tokenizers.
         const TokenId id = byte_ids_[static_cast<std::uint8_t>(bytes[i])];
-        if (id >= 0) symbols.push_back({id, static_cast<std::uint32_t>(i), 1});
+        symbols.push_back({id, static_cast<std::uint32_t>(i), 1});
       }
       merger.run(symbols, rule);
-      for (const Symbol& symbol : symbols) out.push_back(symbol.id);
+      for (const Symbol& symbol : symbols) {
+        // A byte without a token is lost, as in the published tokenizers; it still keeps its neighbours apart.
+        if (symbol.id >= 0) out.push_back(symbol.id);
+      }
     }
     return {};
   }

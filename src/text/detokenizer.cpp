@@ -5,11 +5,28 @@
 namespace takt {
 namespace {
 
-// True when more bytes could still make `rest` a character: it ends inside a well-formed beginning.
-bool may_become_character(std::string_view rest, const unicode::DecodedChar& decoded) {
-  if (decoded.valid || decoded.length != rest.size()) return false;
+// True when more bytes may still change what `rest` stands for: it ends inside a well-formed beginning.
+bool is_undecided(std::string_view rest, const unicode::DecodedChar& decoded) {
   const auto lead = static_cast<unsigned char>(rest[0]);
-  return lead >= 0xC2 && lead <= 0xF4;
+  // The first two bytes of an encoded surrogate are judged with the third, as incremental decoders do that can pass
+  // surrogates on.
+  if (rest.size() == 2 && lead == 0xED && (static_cast<unsigned char>(rest[1]) & 0xE0U) == 0xA0U) return true;
+  return decoded.length == rest.size() && lead >= 0xC2 && lead <= 0xF4;
+}
+
+// Appends what can be released of `rest`; returns what must wait.
+std::string_view release(std::string_view rest, bool at_end, std::string& out) {
+  while (!rest.empty()) {
+    const std::size_t valid = unicode::valid_prefix_length(rest);
+    out.append(rest.substr(0, valid));
+    rest.remove_prefix(valid);
+    if (rest.empty()) break;
+    const auto bad = unicode::decode_one(rest);
+    if (!at_end && is_undecided(rest, bad)) break;
+    unicode::append_utf8(out, unicode::kReplacement);
+    rest.remove_prefix(bad.length);
+  }
+  return rest;
 }
 
 }  // namespace
@@ -18,25 +35,14 @@ std::string Utf8Stream::push(std::string_view bytes) {
   pending_.append(bytes);
   std::string released;
   released.reserve(pending_.size());
-  std::string_view rest = pending_;
-  while (!rest.empty()) {
-    const std::size_t valid = unicode::valid_prefix_length(rest);
-    released.append(rest.substr(0, valid));
-    rest.remove_prefix(valid);
-    if (rest.empty()) break;
-    const auto bad = unicode::decode_one(rest);
-    if (may_become_character(rest, bad)) break;
-    unicode::append_utf8(released, unicode::kReplacement);
-    rest.remove_prefix(bad.length);
-  }
-  pending_.erase(0, pending_.size() - rest.size());
+  const std::size_t waiting = release(pending_, false, released).size();
+  pending_.erase(0, pending_.size() - waiting);
   return released;
 }
 
 std::string Utf8Stream::finish() {
   std::string released;
-  // What waits is the beginning of one character, so one maximal subpart.
-  if (!pending_.empty()) unicode::append_utf8(released, unicode::kReplacement);
+  release(pending_, true, released);
   pending_.clear();
   return released;
 }

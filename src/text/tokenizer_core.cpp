@@ -44,9 +44,15 @@ Result<std::vector<TokenId>> TokenizerCore::encode(std::string_view text, const 
 std::string_view TokenizerCore::piece(TokenId token, bool special) const {
   if (token < 0 || static_cast<std::size_t>(token) >= vocabulary_.types.size()) return {};
   const auto id = static_cast<std::size_t>(token);
-  const TokenType type = vocabulary_.types[id];
-  if (!special && (type == TokenType::kControl || type == TokenType::kUnknown)) return {};
+  if (!special && is_hidden(id)) return {};
   return std::string_view(pieces_).substr(piece_begin_[id], piece_begin_[id + 1] - piece_begin_[id]);
+}
+
+bool TokenizerCore::is_hidden(std::size_t id) const {
+  const TokenType type = vocabulary_.types[id];
+  if (type == TokenType::kControl || type == TokenType::kUnknown) return true;
+  // Gemma's HTML tag: taken from a text as one token, but never shown, since it is spelled like other models' end.
+  return type == TokenType::kUserDefined && vocabulary_.tokens[id] == "</s>";
 }
 
 void TokenizerCore::drop_build_data() {

@@ -65,6 +65,8 @@ class TokenizerCore : public Tokenizer {
  private:
   static std::string decode_byte_token(std::string_view token);  // "<0x41>" -> "A"; others as they are
 
+  bool is_hidden(std::size_t id) const;
+
   SpecialTokens special_;
   TokenizerTraits traits_;
   std::string pieces_;

@@ -83,15 +83,15 @@ Status check_vocabulary(ModelVocabulary& vocabulary) {
 }
 
 void settle_control_tokens(ModelVocabulary& vocabulary) {
-  bool opens_sequence = false;
+  bool closes_sequence = vocabulary.kind == "gpt2";
   for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
-    if (vocabulary.tokens[id] == "<s>" && is_control(vocabulary.types[id])) opens_sequence = true;
+    if (vocabulary.tokens[id] == "<s>" && is_control(vocabulary.types[id])) closes_sequence = true;
   }
   for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
     if (vocabulary.types[id] != TokenType::kUserDefined && vocabulary.types[id] != TokenType::kNormal) continue;
     const std::string& token = vocabulary.tokens[id];
     const bool known = std::find(kControlSpellings.begin(), kControlSpellings.end(), token) != kControlSpellings.end();
-    if (known || token == kFileSeparator || (token == "</s>" && opens_sequence)) {
+    if (known || token == kFileSeparator || (token == "</s>" && closes_sequence)) {
       vocabulary.types[id] = TokenType::kControl;
     }
   }

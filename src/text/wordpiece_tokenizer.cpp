@@ -121,6 +121,7 @@ class WordPieceTokenizer final : public TokenizerCore {
   // False when some part of the word has no piece.
   bool append_longest_pieces(std::string_view word, std::vector<TokenId>& out) const {
     for (std::size_t at = 0; at < word.size();) {
+      if (at > 0 && word.substr(at, kMetaSpace.size()) == kMetaSpace) return false;
       std::int32_t best = PrefixTrie::kNoValue;
       std::size_t best_end = at;
       PrefixTrie::Node node = PrefixTrie::kRoot;
@@ -133,7 +134,7 @@ class WordPieceTokenizer final : public TokenizerCore {
           best_end = end;
         }
       }
-      // A lone U+2581 is not a word beginning.
+      // A lone U+2581 is no word beginning, and a U+2581 of the text itself continues none.
       if (best == PrefixTrie::kNoValue || best_end == kMetaSpace.size()) return false;
       out.push_back(best);
       at = best_end;
