@@ -30,8 +30,7 @@ Result<std::uint32_t> length_limit(const LengthRequest& request, const LengthLim
 GroupCounts watermark_blocks(const GroupCounts& total, double part) {
   GroupCounts watermark;
   for (std::size_t g = 0; g < kMaxKvGroups; ++g) {
-    if (total.blocks[g] == 0) continue;
-    watermark.blocks[g] = std::max(1U, static_cast<std::uint32_t>(std::ceil(part * total.blocks[g])));
+    watermark.blocks[g] = static_cast<std::uint32_t>(std::ceil(part * total.blocks[g]));
   }
   return watermark;
 }

@@ -23,7 +23,7 @@ struct LengthLimits {
 // Errors: kContextLength (prompt, or prompt + max_tokens, beyond the context), kInvalidArgument (beyond the pool).
 Result<std::uint32_t> length_limit(const LengthRequest& request, const LengthLimits& limits);
 
-// Blocks that admission leaves free: a part of each group, at least one block.
+// Blocks that admission leaves free: a part of each group, rounded up.
 GroupCounts watermark_blocks(const GroupCounts& total, double part);
 
 }  // namespace takt

@@ -330,6 +330,25 @@ TEST(Scheduler, ExpiredOnesAreNamedUntilTheyAreAdmitted) {
   EXPECT_TRUE(d.scheduler.expired(facts.expires_at).empty());
 }
 
+TEST(Scheduler, WhatNoEmptyPoolCouldHoldIsNamedInsteadOfWaitedFor) {
+  SchedulerDriver d(options(), 2);
+  d.add(1, 64, 4);
+  EXPECT_EQ(d.step(), "");
+  ASSERT_TRUE(d.scheduler.unserviceable().has_value());
+  EXPECT_EQ(*d.scheduler.unserviceable(), SequenceId(1));
+}
+
+// DESIGN 5: only what runs holds blocks; two preempted sequences that share a prompt give it up for the one before them.
+TEST(Scheduler, WaitingSequencesNeverKeepBlocksFromTheOldestOne) {
+  SchedulerDriver d(options(), 6);
+  d.add(1, 32, 60);
+  d.add(2, 32, 60);
+  for (int i = 0; i < 40; ++i) d.step();
+  for (const SequenceView& s : d.scheduler.look(10)) {
+    if (s.sequence == SequenceId(1)) EXPECT_EQ(s.state, SequenceState::kRunning);
+  }
+}
+
 TEST(Scheduler, AnEmptyPlanIsAValue) {
   SchedulerDriver d(options());
   EXPECT_TRUE(d.plan().empty());
