@@ -1,0 +1,132 @@
+// Metadata and tensors checked against each other before anything is served (F8, F11), and loading of the tests' own
+// model.
+#include "model/load.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "support/gguf_writer.h"
+
+namespace takt {
+namespace {
+
+using testing::GgufWriter;
+using testing::parse_gguf;
+
+constexpr const char* kTiny = TAKT_SOURCE_DIR "/tests/data/tiny.gguf";
+
+// A llama of one layer, 32 wide, two heads of 16, F32 weights of 0.5; `change` may replace a number by another.
+struct SmallLlama {
+  std::uint32_t context = 64, width = 32, layers = 1, feed_forward = 32, heads = 2, kv_heads = 1;
+  float epsilon = 1e-5F;
+  std::string scaling = "";
+  std::uint32_t key_length = 0;
+  std::size_t output_rows = 32;  // of blk.0.attn_output
+  std::uint32_t weight_type = 0;
+  float weight = 0.5F;
+
+  std::string bytes() const {
+    GgufWriter writer;
+    writer.add_string("general.architecture", "llama");
+    writer.add_u32("llama.context_length", context);
+    writer.add_u32("llama.embedding_length", width);
+    writer.add_u32("llama.block_count", layers);
+    writer.add_u32("llama.feed_forward_length", feed_forward);
+    writer.add_u32("llama.attention.head_count", heads);
+    writer.add_u32("llama.attention.head_count_kv", kv_heads);
+    writer.add_f32("llama.attention.layer_norm_rms_epsilon", epsilon);
+    if (!scaling.empty()) writer.add_string("llama.rope.scaling.type", scaling);
+    if (key_length != 0) writer.add_u32("llama.attention.key_length", key_length);
+    writer.add_string("tokenizer.ggml.model", "gpt2");
+    writer.add_strings("tokenizer.ggml.tokens", {"a", "b", "c"});
+    add(writer, "token_embd.weight", {32, 3}, 0);
+    add(writer, "output_norm.weight", {32}, 0);
+    for (const char* norm : {"attn_norm", "ffn_norm"}) add(writer, std::string("blk.0.") + norm + ".weight", {32}, 0);
+    add(writer, "blk.0.attn_q.weight", {32, 32}, weight_type);
+    add(writer, "blk.0.attn_k.weight", {32, 16}, 0);
+    add(writer, "blk.0.attn_v.weight", {32, 16}, 0);
+    add(writer, "blk.0.attn_output.weight", {32, output_rows}, 0);
+    for (const char* matrix : {"ffn_gate", "ffn_up", "ffn_down"}) {
+      add(writer, std::string("blk.0.") + matrix + ".weight", {32, 32}, 0);
+    }
+    return writer.bytes();
+  }
+
+  void add(GgufWriter& writer, const std::string& name, const std::vector<std::uint64_t>& shape,
+           std::uint32_t type) const {
+    std::size_t values = 1;
+    for (const std::uint64_t extent : shape) values *= extent;
+    std::string data(values * sizeof(float), '\0');
+    for (std::size_t i = 0; i < values; ++i) std::memcpy(data.data() + i * sizeof(float), &weight, sizeof weight);
+    writer.add_tensor(name, shape, type, data);
+  }
+
+  // The field of the refusal; empty when the file is accepted.
+  std::string refused() const {
+    const std::string file_bytes = bytes();
+    const auto file = parse_gguf(file_bytes);
+    if (!file) return file.error().field;
+    const auto model = plan_model(*file, "small");
+    return model.ok() ? "" : model.error().field;
+  }
+};
+
+TEST(PlanModel, AcceptsAGoodFile) {
+  EXPECT_EQ(SmallLlama().refused(), "");
+}
+
+TEST(PlanModel, EachWrongNumberIsRefusedByItsKey) {
+  EXPECT_EQ(SmallLlama{.context = 0}.refused(), "llama.context_length");
+  EXPECT_EQ(SmallLlama{.width = 0}.refused(), "llama.embedding_length");
+  EXPECT_EQ(SmallLlama{.layers = 0xFFFFFFFFU}.refused(), "llama.block_count");
+  EXPECT_EQ(SmallLlama{.layers = 2}.refused(), "blk.1.attn_norm.weight");
+  EXPECT_EQ(SmallLlama{.heads = 0}.refused(), "llama.attention.head_count");
+  EXPECT_EQ(SmallLlama{.heads = 5}.refused(), "llama.attention.head_count");
+  EXPECT_EQ(SmallLlama{.kv_heads = 3}.refused(), "llama.attention.head_count_kv");
+  EXPECT_EQ(SmallLlama{.epsilon = std::numeric_limits<float>::quiet_NaN()}.refused(),
+            "llama.attention.layer_norm_rms_epsilon");
+  EXPECT_EQ(SmallLlama{.scaling = "longrope"}.refused(), "llama.rope.scaling.type");
+}
+
+TEST(PlanModel, EachWrongTensorIsRefusedByItsName) {
+  EXPECT_EQ(SmallLlama{.output_rows = 16}.refused(), "blk.0.attn_output.weight");
+  EXPECT_EQ(SmallLlama{.key_length = 24}.refused(), "blk.0.attn_q.weight");
+  EXPECT_EQ(SmallLlama{.weight_type = 26}.refused(), "blk.0.attn_q.weight");  // I32: known, but no weights
+}
+
+TEST(LoadModel, ReadsTheTestsOwnModelAndReportsProgressToTheLastByte) {
+  ThreadPool pool(2);
+  std::uint64_t last = 0;
+  std::uint64_t total = 0;
+  const auto model = load_model(kTiny, pool, [&](std::uint64_t done, std::uint64_t all) {
+    EXPECT_GT(done, last);
+    last = done;
+    total = all;
+  });
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  EXPECT_EQ(model->name, "tiny");
+  EXPECT_EQ(model->vocabulary.tokens.size(), 286U);
+  EXPECT_EQ(model->decoder->hyperparameters().kv_heads, 2U);
+  EXPECT_GT(total, 0U);
+  EXPECT_EQ(last, total);  // E9
+}
+
+TEST(LoadModel, PlanningAddsUpTheSameMemoryAsLoading) {
+  ThreadPool pool(1);
+  const auto file = GgufFile::open(kTiny);
+  const auto planned = plan_model(*file, "tiny");
+  const auto loaded = load_model(kTiny, pool);
+  ASSERT_TRUE(planned.ok() && loaded.ok());
+  EXPECT_EQ(planned->weight_bytes, loaded->weight_bytes);
+}
+
+TEST(LoadModel, TheErrorBeginsWithThePath) {
+  ThreadPool pool(1);
+  const auto model = load_model("/nonexistent/x.gguf", pool);
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.error().message.rfind("/nonexistent/x.gguf", 0), 0U);
+}
+
+}  // namespace
+}  // namespace takt
