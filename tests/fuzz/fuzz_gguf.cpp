@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/hyperparameters.h"
+#include "model/load.h"
 #include "model/vocabulary.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto file = GgufFile::parse(memory_source({reinterpret_cast<const std::byte*>(data), size}));
   if (!file) return 0;
   (void)read_vocabulary(*file);
-  (void)read_hyperparameters(*file);
+  (void)plan_model(*file, "fuzz");
   for (const GgufTensor& tensor : file->tensors()) {
     std::vector<std::byte> bytes(tensor.bytes);
     if (!file->read(tensor, 0, bytes)) __builtin_trap();  // a tensor that was accepted lies inside the file

@@ -129,17 +129,17 @@ Status CpuExecutor::finish_rows(std::span<const LogitRow> rows, StepResult& resu
   const MatrixView logits{logits_.as<float>(), rows.size(), capabilities_.vocab_size, capabilities_.vocab_size};
   const Compute compute = runtime_.compute();
   if (Status status = model_.decoder->logits(compute, tile_rows_, workspace_, logits); !status) return status;
-  std::vector<EntryResult> outcomes(rows.size());
+  outcomes_.assign(rows.size(), {});
   runtime_.pool->run(rows.size(), [&](std::size_t i, int worker) {
-    finish_row(rows[i], {logits.row(i), logits.cols}, scratch_[static_cast<std::size_t>(worker)], outcomes[i]);
+    finish_row(rows[i], {logits.row(i), logits.cols}, scratch_[static_cast<std::size_t>(worker)], outcomes_[i]);
   });
   for (std::size_t i = 0; i < rows.size(); ++i) {
     EntryResult& entry = result.entries[rows[i].entry];
     if (entry.outcome == EntryOutcome::kFailed) continue;
-    if (outcomes[i].outcome != EntryOutcome::kComputed) entry.outcome = outcomes[i].outcome;
-    if (entry.outcome == EntryOutcome::kFailed) entry.error = std::move(outcomes[i].error);
-    if (entry.outcome == EntryOutcome::kSampled) entry.sampled = std::move(outcomes[i].sampled);
-    for (PromptLogprob& logprob : outcomes[i].prompt_logprobs) entry.prompt_logprobs.push_back(std::move(logprob));
+    if (outcomes_[i].outcome != EntryOutcome::kComputed) entry.outcome = outcomes_[i].outcome;
+    if (entry.outcome == EntryOutcome::kFailed) entry.error = std::move(outcomes_[i].error);
+    if (entry.outcome == EntryOutcome::kSampled) entry.sampled = std::move(outcomes_[i].sampled);
+    for (PromptLogprob& logprob : outcomes_[i].prompt_logprobs) entry.prompt_logprobs.push_back(std::move(logprob));
   }
   return {};
 }

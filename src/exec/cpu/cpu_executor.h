@@ -68,6 +68,7 @@ class CpuExecutor final : public Executor {
   DecoderWorkspace workspace_;
   AlignedBuffer logits_;
   std::vector<std::uint32_t> tile_rows_;
+  std::vector<EntryResult> outcomes_;    // per row of a tile
   std::vector<SamplerScratch> scratch_;  // per thread
 };
 
