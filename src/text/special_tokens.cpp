@@ -107,7 +107,8 @@ void SpecialTokens::split(std::string_view text, bool parse_special, std::span<c
     Match match;
     if (starts_user_defined_[byte]) match = longest_user_defined(text, at);
     if (parse_special && starts_control_[byte]) {
-      while (range < untrusted.size() && untrusted[range].end <= at) ++range;
+      const auto is_past = [&](const TextRange& r) { return r.end <= at || r.begin >= r.end; };
+      while (range < untrusted.size() && is_past(untrusted[range])) ++range;
       const std::size_t trusted_until =
           range < untrusted.size() ? std::min(text.size(), untrusted[range].begin) : text.size();
       const Match control = longest_control(text, at, trusted_until);
