@@ -1,0 +1,166 @@
+#include "inference_server.h"
+
+#include <chrono>
+#include <string_view>
+#include <utility>
+
+#include "api/api_error.h"
+#include "base/log.h"
+#include "costmodel/linear_model.h"
+#include "engine/warm_up.h"
+#include "version.h"
+
+namespace takt::app {
+namespace {
+
+std::int64_t unix_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+const char* outcome_name(http::AccessRecord::Outcome outcome) {
+  using Outcome = http::AccessRecord::Outcome;
+  switch (outcome) {
+    case Outcome::kCompleted:
+      return "completed";
+    case Outcome::kRejected:
+      return "rejected";
+    case Outcome::kAborted:
+      return "aborted";
+    case Outcome::kClientGone:
+      return "client_gone";
+    case Outcome::kSlowReader:
+      break;
+  }
+  return "slow_reader";
+}
+
+}  // namespace
+
+InferenceServer::InferenceServer(const config::ServerConfig& config, std::vector<std::string> model_names,
+                                 route::KeyRing keys)
+    : config_(config),
+      names_(std::move(model_names)),
+      router_(std::move(keys)),
+      metrics_(names_, build_info(), clock_),
+      delivery_(clock_) {}
+
+InferenceServer::~InferenceServer() {
+  stop();
+}
+
+Result<std::unique_ptr<InferenceServer>> InferenceServer::listen(const config::ServerConfig& config,
+                                                                 std::vector<std::string> model_names,
+                                                                 route::KeyRing keys) {
+  std::unique_ptr<InferenceServer> server(new InferenceServer(config, model_names, std::move(keys)));
+  if (!config.process.step_log.empty()) {
+    auto log = metrics::StepLog::open(config.process.step_log, model_names, server->clock_.now());
+    if (!log) return log.error();
+    server->step_log_ = std::move(*log);
+  }
+  auto http = http::Server::start(config.http, server->hooks(), server->gate_);
+  if (!http) return http.error();
+  server->http_ = std::move(*http);
+  return server;
+}
+
+http::Hooks InferenceServer::hooks() const {
+  http::Hooks hooks;
+  hooks.render_error = [](int status, std::string_view reason) {
+    const bool ours = status >= 500;
+    api::ApiError error{status,
+                        ours ? "server_error" : "invalid_request_error",
+                        ours ? "server_error" : "invalid_request",
+                        std::string(reason),
+                        {},
+                        0};
+    if (status == 503) error.type = "overloaded_error";
+    if (status == 429) error.type = "rate_limit_error";
+    http::Response response;
+    response.status = status;
+    response.body = api::error_body(error);
+    return response;
+  };
+  hooks.on_access = [](const http::AccessRecord& record) {
+    spdlog::debug("{} {} {} from {}: {} bytes in {:.3f} s, {}", record.status, record.method, record.path, record.peer,
+                  record.bytes_sent, to_seconds(record.duration), outcome_name(record.outcome));
+  };
+  return hooks;
+}
+
+Status InferenceServer::make_engine(ServableModel& model, ModelIndex index) {
+  EngineOptions options = config_.engine;
+  options.model = index;
+  // Measured here and not by the engine, so that the figures can be shown too.
+  std::unique_ptr<StepTimeModel> step_time;
+  measured_steps_.emplace_back();
+  if (options.warm_up > Duration(0)) {
+    const auto samples = measure_steps(*model.executor, clock_, options.warm_up);
+    if (!samples) return samples.error();
+    measured_steps_.back() = fit_step_time(*samples);
+    step_time = std::make_unique<LinearStepTimeModel>(*measured_steps_.back());
+  }
+  std::vector<EventSink*> sinks{&delivery_, &metrics_};
+  if (step_log_) sinks.push_back(step_log_.get());
+  auto engine = Engine::create(std::move(model.executor), clock_, options, std::move(sinks), std::move(step_time));
+  if (!engine) return engine.error();
+  engines_.push_back(std::move(*engine));
+  return {};
+}
+
+Status InferenceServer::serve(std::vector<ServableModel> models) {
+  std::vector<serve::ServedModel> served;
+  for (auto& model : models) {
+    const ModelIndex index(static_cast<std::uint32_t>(served.size()));
+    if (const auto status = make_engine(model, index); !status) return status;
+    Engine& engine = *engines_.back();
+    served.push_back({model.name, index, model.tokenizer, model.chat_template, &engine, engine.max_request_tokens(),
+                      unix_seconds()});
+  }
+  auto registry = serve::ModelRegistry::create(std::move(served));
+  if (!registry) return registry.error();
+  registry_ = std::make_unique<serve::ModelRegistry>(std::move(*registry));
+  handler_ = std::make_unique<serve::ApiHandler>(
+      serve::ServeContext{*registry_, router_, *this, delivery_, clock_, unix_seconds}, config_.serve);
+  for (auto& engine : engines_) engine->start();
+  gate_.open(*handler_);
+  return {};
+}
+
+void InferenceServer::begin_drain(Duration limit) {
+  if (handler_) handler_->begin_drain();
+  for (auto& engine : engines_) engine->begin_drain(clock_.now() + limit);
+}
+
+bool InferenceServer::wait_until_drained(Duration wait) {
+  return handler_ == nullptr || handler_->wait_until_idle(wait);
+}
+
+void InferenceServer::stop() {
+  if (http_ == nullptr) return;
+  constexpr Duration kLastBytes = std::chrono::seconds(1);
+  for (auto& engine : engines_) engine->stop();
+  delivery_.wait_until_idle(kLastBytes);
+  http_->stop_accepting();
+  http_->wait_idle(kLastBytes);
+  http_->stop();
+  delivery_.stop();  // it speaks to the engines, which go next
+}
+
+serve::Readiness InferenceServer::readiness() const {
+  for (std::size_t i = 0; i < engines_.size(); ++i) {
+    const EngineStatus status = engines_[i]->status();
+    if (!status.ready) return {false, names_[i] + ": " + status.reason};
+  }
+  return {true, {}};
+}
+
+std::string InferenceServer::metrics_text() const {
+  std::vector<metrics::KvBlocks> memory;
+  for (const auto& engine : engines_) {
+    const EngineStatus status = engine->status();
+    memory.push_back({status.blocks_total, status.blocks_owned, status.blocks_cached, status.blocks_free});
+  }
+  return metrics_.text(memory);
+}
+
+}  // namespace takt::app

@@ -1,0 +1,81 @@
+// The server put together: HTTP in front, the serving side behind it, an engine per model, and what watches them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "config/server_config.h"
+#include "costmodel/fit.h"
+#include "engine/engine.h"
+#include "http/server.h"
+#include "metrics/server_metrics.h"
+#include "metrics/step_log.h"
+#include "route/router.h"
+#include "servable_model.h"
+#include "serve/api_handler.h"
+#include "serve/delivery.h"
+#include "serve/model_registry.h"
+#include "serve/status_source.h"
+#include "startup_gate.h"
+
+namespace takt::app {
+
+class InferenceServer final : public serve::StatusSource {
+ public:
+  // Listens, and answers that models are loading. `model_names`: of the models that serve() will bring, in that order.
+  // Errors: kIo, field "host" or "port": the address; field "step_log": the file.
+  static Result<std::unique_ptr<InferenceServer>> listen(const config::ServerConfig& config,
+                                                         std::vector<std::string> model_names, route::KeyRing keys);
+  ~InferenceServer() override;
+
+  void set_progress(std::string reason) { gate_.set_progress(std::move(reason)); }
+  const Clock& clock() const { return clock_; }
+  std::uint16_t port() const { return http_->port(); }
+
+  // Starts an engine per model and lets requests in. Once. Errors: a limit that contradicts the model or another limit.
+  Status serve(std::vector<ServableModel> models);
+  // How long steps take here, per model; empty where engine.warm_up is 0.
+  const std::vector<std::optional<StepTimeTerms>>& measured_steps() const { return measured_steps_; }
+  const std::string& model_name(std::size_t index) const { return names_[index]; }
+
+  // Not ready from now on, nothing new is accepted; what runs may finish within `limit`, then it ends with an error.
+  void begin_drain(Duration limit);
+  // Waits until nothing is left; false after `wait`.
+  bool wait_until_drained(Duration wait);
+  // Ends orderly: answers that are complete still reach their sockets.
+  void stop();
+  // Ends every connection at once. For a process that ends right after.
+  void cut() { http_->stop(); }
+
+  serve::Readiness readiness() const override;
+  std::string metrics_text() const override;
+  std::string metrics_content_type() const override { return metrics::kExpositionContentType; }
+  void count_refusal(const RequestLabels& labels, ErrorCode reason) override { metrics_.count_refusal(labels, reason); }
+
+ private:
+  InferenceServer(const config::ServerConfig& config, std::vector<std::string> model_names, route::KeyRing keys);
+  Status make_engine(ServableModel& model, ModelIndex index);
+  http::Hooks hooks() const;
+
+  // Later members use earlier ones, so the order is that of the parts' lives.
+  const config::ServerConfig config_;
+  const std::vector<std::string> names_;
+  SteadyClock clock_;
+  route::Router router_;
+  metrics::ServerMetrics metrics_;
+  std::unique_ptr<metrics::StepLog> step_log_;
+  serve::Delivery delivery_;
+  std::vector<std::unique_ptr<Engine>> engines_;
+  std::vector<std::optional<StepTimeTerms>> measured_steps_;
+  std::unique_ptr<serve::ModelRegistry> registry_;
+  std::unique_ptr<serve::ApiHandler> handler_;
+  StartupGate gate_;
+  std::unique_ptr<http::Server> http_;
+};
+
+}  // namespace takt::app

@@ -1,0 +1,46 @@
+// `takt inspect`.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "commands.h"
+#include "config/server_config.h"
+#include "inspect_report.h"
+#include "model_source.h"
+
+namespace takt::app {
+namespace {
+
+struct Arguments {
+  std::string model;
+  bool json = false;
+};
+
+ExitCode run_inspect(const Arguments& arguments) {
+  const auto source = find_model(arguments.model);
+  if (!source) return fail(ExitCode::kModel, source.error());
+  if (source->script) return fail(ExitCode::kUsage, Error::invalid("model", "a scripted model has no file to inspect"));
+  // What `takt serve` without options would do.
+  const config::ServerConfig defaults;
+  CpuExecutorOptions options = defaults.compute;
+  options.max_sequences = defaults.engine.sched.max_sequences;
+  const auto inspection = inspect_model(source->path, options);
+  if (!inspection) return fail(ExitCode::kModel, inspection.error());
+  const std::string report = arguments.json ? to_json(*inspection) + "\n" : to_text(*inspection);
+  std::fwrite(report.data(), 1, report.size(), stdout);
+  if (std::fflush(stdout) != 0) return fail(ExitCode::kFile, {ErrorCode::kIo, "the report could not be written", {}});
+  return inspection->unsupported ? fail(ExitCode::kModel, *inspection->unsupported) : ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_inspect_command(CLI::App& app, ChosenCommand& chosen) {
+  auto* command = app.add_subcommand("inspect", "Show what a model file holds and what it costs on this machine");
+  auto arguments = std::make_shared<Arguments>();
+  command->add_option("model", arguments->model, "GGUF file or name")->required();
+  command->add_flag("--json", arguments->json, "One JSON object instead of text");
+  command->callback([&chosen, arguments] { chosen = [arguments] { return run_inspect(*arguments); }; });
+}
+
+}  // namespace takt::app

@@ -1,0 +1,188 @@
+#include "inspect_report.h"
+
+#include <array>
+#include <boost/json.hpp>
+#include <map>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "base/cpu_topology.h"
+#include "model/load.h"
+#include "readable_bytes.h"
+#include "text/detokenizer.h"
+
+namespace takt::app {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::array<std::uint32_t, 3> kConversationTokens{1024, 4096, 32768};
+constexpr std::size_t kShownArrayItems = 16;
+
+template <class... Visitors>
+struct Overloaded : Visitors... {
+  using Visitors::operator()...;
+};
+template <class... Visitors>
+Overloaded(Visitors...) -> Overloaded<Visitors...>;
+
+// A file's texts may be any bytes; JSON may not.
+std::string to_utf8(std::string_view bytes) {
+  Utf8Stream stream;
+  std::string text = stream.push(bytes);
+  return text + stream.finish();
+}
+
+// Arrays are shown by their first items: a vocabulary has a hundred thousand.
+json::value array_json(const GgufValue& value, const GgufArray& array) {
+  json::array items;
+  const std::size_t count = std::visit([](const auto& all) { return all.size(); }, array);
+  std::visit(
+      [&](const auto& all) {
+        for (std::size_t i = 0; i < std::min(all.size(), kShownArrayItems); ++i) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(all[i])>, std::string>) {
+            items.emplace_back(to_utf8(all[i]));
+          } else {
+            items.emplace_back(all[i]);
+          }
+        }
+      },
+      array);
+  return {{"type", std::string(to_string(value.element_type))}, {"count", count}, {"first", std::move(items)}};
+}
+
+json::value value_json(const GgufValue& value) {
+  return std::visit(Overloaded{[](const std::string& text) { return json::value(to_utf8(text)); },
+                               [&](const GgufArray& array) { return array_json(value, array); },
+                               [](const auto& scalar) { return json::value(scalar); }},
+                    value.data);
+}
+
+std::string value_text(const GgufValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value.data)) return printable(*text);
+  if (const auto* array = std::get_if<GgufArray>(&value.data)) {
+    const std::size_t count = std::visit([](const auto& all) { return all.size(); }, *array);
+    return std::to_string(count) + " x " + std::string(to_string(value.element_type));
+  }
+  return json::serialize(value_json(value));
+}
+
+std::string shape_text(const GgufTensor& tensor) {
+  std::string text;
+  for (const auto extent : tensor.shape) text += (text.empty() ? "" : " x ") + std::to_string(extent);
+  return text;
+}
+
+struct TypeSum {
+  std::size_t tensors = 0;
+  std::uint64_t bytes = 0;
+};
+
+std::map<std::string, TypeSum> sums_by_type(const GgufFile& file) {
+  std::map<std::string, TypeSum> sums;
+  for (const auto& tensor : file.tensors()) {
+    TypeSum& sum = sums[std::string(tensor_type_name(tensor.type))];
+    ++sum.tensors;
+    sum.bytes += tensor.bytes;
+  }
+  return sums;
+}
+
+void add_cost_text(std::ostringstream& out, const MemoryPlan& plan) {
+  out << "\nOn this machine\n"
+      << "  weights    " << readable_bytes(plan.weight_bytes) << "\n"
+      << "  workspace  " << readable_bytes(plan.workspace_bytes) << "\n"
+      << "  KV         " << plan.kv_blocks << " blocks of " << plan.kv_block_tokens << " tokens, "
+      << readable_bytes(plan.kv_bytes()) << " of " << readable_bytes(plan.available_bytes) << " available\n"
+      << "  context    " << plan.context_tokens << " tokens\n";
+  for (const auto tokens : kConversationTokens) {
+    out << "  conversations of " << tokens << " tokens that fit at once: ";
+    if (tokens > plan.context_tokens) {
+      out << "none, longer than the context\n";
+    } else {
+      out << plan.conversations(tokens) << "\n";
+    }
+  }
+}
+
+json::value cost_json(const MemoryPlan& plan) {
+  json::object conversations;
+  for (const auto tokens : kConversationTokens) {
+    conversations[std::to_string(tokens)] = tokens > plan.context_tokens ? 0 : plan.conversations(tokens);
+  }
+  return {{"weight_bytes", plan.weight_bytes},
+          {"workspace_bytes", plan.workspace_bytes},
+          {"available_bytes", plan.available_bytes},
+          {"kv_bytes", plan.kv_bytes()},
+          {"kv_blocks", plan.kv_blocks},
+          {"kv_block_tokens", plan.kv_block_tokens},
+          {"kv_block_bytes", plan.kv_block_bytes},
+          {"context_tokens", plan.context_tokens},
+          {"conversations", std::move(conversations)}};
+}
+
+}  // namespace
+
+Result<Inspection> inspect_model(const std::string& path, const CpuExecutorOptions& options) {
+  auto file = GgufFile::open(path);
+  if (!file) return file.error();
+  Inspection inspection{path, std::move(*file), {}, {}, {}};
+  auto model = plan_model(inspection.file, path);
+  if (!model) {
+    inspection.unsupported = model.error();
+    return inspection;
+  }
+  inspection.hyperparameters = model->decoder->hyperparameters();
+  auto plan = plan_memory(*model->decoder, model->weight_bytes, true, available_memory_bytes(), options);
+  if (plan) {
+    inspection.plan = *plan;
+  } else {
+    inspection.unsupported = plan.error();
+  }
+  return inspection;
+}
+
+std::string to_text(const Inspection& inspection) {
+  std::ostringstream out;
+  const GgufFile& file = inspection.file;
+  out << inspection.path << "\nGGUF version " << file.version() << ", " << readable_bytes(file.file_bytes()) << ", "
+      << file.tensors().size() << " tensors\n\nMetadata\n";
+  for (const auto& entry : file.metadata())
+    out << "  " << printable(entry.key) << " = " << value_text(entry.value) << "\n";
+  out << "\nTensors\n";
+  for (const auto& tensor : file.tensors()) {
+    out << "  " << printable(tensor.name) << "  " << tensor_type_name(tensor.type) << "  " << shape_text(tensor)
+        << "\n";
+  }
+  out << "\nTensor types\n";
+  for (const auto& [type, sum] : sums_by_type(file)) {
+    out << "  " << type << "  " << sum.tensors << " tensors, " << readable_bytes(sum.bytes) << "\n";
+  }
+  if (inspection.plan) add_cost_text(out, *inspection.plan);
+  if (inspection.unsupported) out << "\nCannot be served here: " << inspection.unsupported->message << "\n";
+  return std::move(out).str();
+}
+
+std::string to_json(const Inspection& inspection) {
+  const GgufFile& file = inspection.file;
+  json::object metadata;
+  for (const auto& entry : file.metadata()) metadata[to_utf8(entry.key)] = value_json(entry.value);
+  json::array tensors;
+  for (const auto& tensor : file.tensors()) {
+    tensors.push_back({{"name", to_utf8(tensor.name)},
+                       {"type", std::string(tensor_type_name(tensor.type))},
+                       {"shape", json::array(tensor.shape.begin(), tensor.shape.end())},
+                       {"bytes", tensor.bytes}});
+  }
+  json::object object{{"path", to_utf8(inspection.path)},
+                      {"gguf_version", file.version()},
+                      {"file_bytes", file.file_bytes()},
+                      {"metadata", std::move(metadata)},
+                      {"tensors", std::move(tensors)}};
+  if (inspection.plan) object["cost"] = cost_json(*inspection.plan);
+  if (inspection.unsupported) object["unsupported"] = to_utf8(inspection.unsupported->message);
+  return json::serialize(object);
+}
+
+}  // namespace takt::app

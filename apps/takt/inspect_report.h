@@ -1,0 +1,31 @@
+// What a model file holds and what it costs on this machine.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "exec/cpu/memory_plan.h"
+#include "exec/cpu/options.h"
+#include "model/gguf.h"
+#include "model/hyperparameters.h"
+
+namespace takt::app {
+
+struct Inspection {
+  std::string path;
+  GgufFile file;
+  std::optional<Hyperparameters> hyperparameters;
+  std::optional<MemoryPlan> plan;
+  std::optional<Error> unsupported;  // why the file cannot be served here
+};
+
+// Errors: the file cannot be read or is no GGUF file. One that is, and cannot be served, is an Inspection that says
+// why.
+Result<Inspection> inspect_model(const std::string& path, const CpuExecutorOptions& options);
+
+std::string to_text(const Inspection& inspection);
+// One object; names as in the text.
+std::string to_json(const Inspection& inspection);
+
+}  // namespace takt::app

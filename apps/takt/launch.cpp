@@ -1,0 +1,55 @@
+#include "launch.h"
+
+#include <string>
+#include <utility>
+
+#include "model_source.h"
+#include "servable_model.h"
+#include "start_report.h"
+
+namespace takt::app {
+namespace {
+
+Result<std::vector<ServableModel>> load_models(const std::vector<ModelSource>& sources,
+                                               const config::ServerConfig& config, InferenceServer& server) {
+  const int threads = report_threads(config);
+  std::vector<ServableModel> models;
+  for (const ModelSource& source : sources) {
+    LoadReport report(source.name);
+    server.set_progress(report.text());
+    auto model =
+        load_servable_model(source, config, threads, server.clock(), [&](std::uint64_t done, std::uint64_t total) {
+          if (report.advance(done, total)) server.set_progress(report.text());
+        });
+    if (!model) return Error{model.error().code, source.name + ": " + model.error().message, model.error().field};
+    models.push_back(std::move(*model));
+  }
+  return models;
+}
+
+}  // namespace
+
+std::variant<std::unique_ptr<InferenceServer>, LaunchFailure> launch(const config::ServerConfig& config,
+                                                                     route::KeyRing keys) {
+  const auto sources = find_models(config.process.models);
+  if (!sources) return LaunchFailure{ExitCode::kModel, sources.error()};
+  std::vector<std::string> names;
+  for (const auto& source : *sources) names.push_back(source.name);
+  auto listening = InferenceServer::listen(config, std::move(names), std::move(keys));
+  if (!listening) {
+    return LaunchFailure{listening.error().field == "step_log" ? ExitCode::kFile : ExitCode::kAddress,
+                         listening.error()};
+  }
+  std::unique_ptr<InferenceServer> server = std::move(*listening);
+  auto models = load_models(*sources, config, *server);
+  if (!models) return LaunchFailure{ExitCode::kModel, models.error()};
+  report_models(*models);
+  server->set_progress("measuring how long steps take here");
+  if (const auto status = server->serve(std::move(*models)); !status) {
+    const bool contradiction = status.error().code == ErrorCode::kInvalidArgument;
+    return LaunchFailure{contradiction ? ExitCode::kUsage : ExitCode::kModel, status.error()};
+  }
+  return server;
+}
+
+}  // namespace takt::app

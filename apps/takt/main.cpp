@@ -1,0 +1,47 @@
+// takt: wiring only. Each subcommand has a file of its own.
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+
+#include "commands.h"
+#include "exit_code.h"
+#include "version.h"
+
+namespace takt::app {
+namespace {
+
+ExitCode run(int argc, char** argv) {
+  CLI::App app{"Takt: an inference server that keeps the beat."};
+  app.name("takt");
+  app.set_version_flag("--version", [] { return version_line(); });
+  app.require_subcommand(1);
+  ChosenCommand chosen;
+  add_serve_command(app, chosen);
+  add_chat_command(app, chosen);
+  add_pull_command(app, chosen);
+  add_inspect_command(app, chosen);
+  add_debug_command(app, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+      app.exit(error);  // --help, --version
+      return ExitCode::kDone;
+    }
+    return fail(ExitCode::kUsage, Error::invalid("", std::string(error.what()) + " (see takt --help)"));
+  }
+  return chosen();
+}
+
+}  // namespace
+}  // namespace takt::app
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    return static_cast<int>(takt::app::run(argc, argv));
+  } catch (const std::exception& error) {
+    return static_cast<int>(takt::app::fail(takt::app::ExitCode::kFault, takt::Error::internal(error.what())));
+  }
+}

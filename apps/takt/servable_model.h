@@ -1,0 +1,32 @@
+// A model ready for an engine, whatever computes it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "config/server_config.h"
+#include "exec/executor.h"
+#include "model/weight_source.h"
+#include "model_source.h"
+#include "text/chat_template.h"
+#include "text/tokenizer.h"
+
+namespace takt::app {
+
+struct ServableModel {
+  std::string name;
+  std::unique_ptr<Executor> executor;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::shared_ptr<const ChatTemplate> chat_template;  // null: the model has none
+  std::vector<std::string> notes;                     // what a person should know at start, a line each
+};
+
+// `threads`: compute threads. The clock outlives the model. Errors name what is wrong with the file, or what does not
+// fit this machine.
+Result<ServableModel> load_servable_model(const ModelSource& source, const config::ServerConfig& config, int threads,
+                                          const Clock& clock, const LoadProgress& progress);
+
+}  // namespace takt::app

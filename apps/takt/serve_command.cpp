@@ -1,0 +1,166 @@
+// `takt serve`.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "commands.h"
+#include "config/server_config.h"
+#include "config/toml_file.h"
+#include "inference_server.h"
+#include "launch.h"
+#include "route/key_ring.h"
+#include "start_report.h"
+#include "stop_signals.h"
+
+namespace takt::app {
+namespace {
+
+struct Flag {
+  const char* name;
+  const char* key;
+  const char* help;
+};
+
+constexpr Flag kFlags[] = {
+    {"--host", "http.host", "Address to listen on"},
+    {"--port", "http.port", "Port to listen on; 0: any free one"},
+    {"--api-key-file", "auth.api_key_file", "File with one API key a line"},
+    {"--step-target-ms", "sched.step_target_ms", "Longest step while streams run"},
+    {"--max-sequences", "sched.max_sequences", "Sequences that run at once"},
+    {"--threads", "compute.threads", "Compute threads; 0: the cores there are"},
+    {"--kv-type", "compute.kv_type", "Format of the KV cache: f16 or f32"},
+    {"--kv-bytes", "compute.kv_bytes", "Size of the KV cache"},
+    {"--kv-blocks", "compute.kv_blocks", "Size of the KV cache in blocks"},
+    {"--drain-seconds", "server.drain_seconds", "How long running answers may finish after SIGTERM"},
+    {"--step-log", "server.step_log", "Write a JSON line per step to this file"},
+    {"--log-level", "server.log_level", "trace, debug, info, warning, error, critical or off"},
+};
+
+struct Arguments {
+  std::string config_file;
+  std::vector<std::string> flag_values = std::vector<std::string>(std::size(kFlags));
+  std::vector<std::string> models;
+  std::vector<std::string> api_keys;
+  std::vector<std::string> settings;  // KEY=VALUE
+  bool no_auth = false;
+  bool strict = false;
+  bool print_config = false;
+};
+
+Status apply_setting(const std::string& setting, config::OptionTable& options) {
+  const auto equals = setting.find('=');
+  if (equals == std::string::npos) return Error::invalid("--set", "must be KEY=VALUE, not " + setting);
+  return options.set_text(setting.substr(0, equals), setting.substr(equals + 1), "flag");
+}
+
+// File first, then flags: a later one wins.
+Status apply_arguments(const Arguments& arguments, config::OptionTable& options) {
+  if (!arguments.config_file.empty()) {
+    if (auto status = config::apply_toml_file(arguments.config_file, options); !status) return status;
+  }
+  for (const auto& setting : arguments.settings) {
+    if (auto status = apply_setting(setting, options); !status) return status;
+  }
+  for (std::size_t i = 0; i < std::size(kFlags); ++i) {
+    if (arguments.flag_values[i].empty()) continue;
+    auto status = options.set_text(kFlags[i].key, arguments.flag_values[i], "flag");
+    if (!status) return Error::invalid(kFlags[i].name, status.error().message);
+  }
+  const std::pair<const char*, const std::vector<std::string>&> lists[] = {{"server.models", arguments.models},
+                                                                           {"auth.api_keys", arguments.api_keys}};
+  for (const auto& [key, values] : lists) {
+    if (values.empty()) continue;
+    if (auto status = options.set(key, config::Value(values), "flag"); !status) return status;
+  }
+  const std::pair<const char*, bool> switches[] = {{"auth.no_auth", arguments.no_auth},
+                                                   {"api.strict", arguments.strict}};
+  for (const auto& [key, on] : switches) {
+    if (!on) continue;
+    if (auto status = options.set(key, config::Value(true), "flag"); !status) return status;
+  }
+  return {};
+}
+
+Result<route::KeyRing> read_keys(const config::AuthOptions& auth) {
+  std::vector<route::ApiKey> keys;
+  if (!auth.api_key_file.empty()) {
+    auto from_file = route::read_key_file(auth.api_key_file);
+    if (!from_file) return from_file.error();
+    keys = std::move(*from_file);
+  }
+  for (const auto& key : auth.api_keys) keys.push_back({key, {}, {}});
+  return route::KeyRing::create(keys);
+}
+
+// Running answers may finish; a second signal ends the process at once.
+ExitCode drain(InferenceServer& server, Duration limit) {
+  constexpr Duration kLook = std::chrono::milliseconds(50);
+  spdlog::info("draining: running answers have {:.0f} s; a second signal ends them", to_seconds(limit));
+  server.begin_drain(limit);
+  const auto deadline = server.clock().now() + limit + std::chrono::seconds(5);
+  while (!server.wait_until_drained(kLook) && server.clock().now() < deadline) {
+    if (stop_signals_received() < 2) continue;
+    spdlog::warn("ended at once by a second signal");
+    server.cut();
+    std::_Exit(static_cast<int>(ExitCode::kDone));
+  }
+  server.stop();
+  spdlog::info("stopped");
+  return ExitCode::kDone;
+}
+
+ExitCode serve(const config::ServerConfig& config) {
+  auto keys = read_keys(config.auth);
+  if (!keys) return fail(keys.error().code == ErrorCode::kIo ? ExitCode::kFile : ExitCode::kUsage, keys.error());
+  catch_stop_signals();
+  auto launched = launch(config, std::move(*keys));
+  if (const auto* failure = std::get_if<LaunchFailure>(&launched)) return fail(failure->code, failure->error);
+  InferenceServer& server = *std::get<0>(launched);
+  loading_is_done();
+  report_ready(config, server);
+  while (!wait_for_stop_signal(0, std::chrono::hours(1))) {
+  }
+  return drain(server, config.process.drain);
+}
+
+ExitCode run_serve(const Arguments& arguments) {
+  config::ServerConfig config;
+  auto options = config::bind_options(config);
+  if (const auto status = apply_arguments(arguments, options); !status) return fail(ExitCode::kUsage, status.error());
+  if (const auto status = config::check(config); !status) return fail(ExitCode::kUsage, status.error());
+  if (arguments.print_config) {
+    std::fputs(config::print_config(options).c_str(), stdout);
+    return std::fflush(stdout) == 0 ? ExitCode::kDone : ExitCode::kFile;
+  }
+  set_up_logging(config.process.log_level);
+  return serve(config);
+}
+
+}  // namespace
+
+void add_serve_command(CLI::App& app, ChosenCommand& chosen) {
+  auto* command = app.add_subcommand("serve", "Serve models over an OpenAI-compatible API");
+  auto arguments = std::make_shared<Arguments>();
+  command
+      ->add_option("--model", arguments->models,
+                   "GGUF file, name known to takt pull, or fake:SCRIPT; may be given again")
+      ->allow_extra_args(false);
+  for (std::size_t i = 0; i < std::size(kFlags); ++i) {
+    command->add_option(kFlags[i].name, arguments->flag_values[i], kFlags[i].help);
+  }
+  command->add_option("--api-key", arguments->api_keys, "Key that clients must send; may be given again")
+      ->allow_extra_args(false);
+  command->add_flag("--no-auth", arguments->no_auth, "Serve other machines without a key");
+  command->add_flag("--strict", arguments->strict, "Refuse unknown fields in requests");
+  command->add_option("--config", arguments->config_file, "TOML file (docs/configuration.md)");
+  command->add_option("--set", arguments->settings, "Any option as KEY=VALUE; may be given again")
+      ->allow_extra_args(false);
+  command->add_flag("--print-config", arguments->print_config,
+                    "Print the effective configuration and where it came from");
+  command->callback([&chosen, arguments] { chosen = [arguments] { return run_serve(*arguments); }; });
+}
+
+}  // namespace takt::app

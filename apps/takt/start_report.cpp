@@ -1,0 +1,75 @@
+#include "start_report.h"
+
+#include <cstdio>
+#include <utility>
+
+#include "base/cpu_topology.h"
+#include "core/request.h"
+#include "idle_speed.h"
+#include "readable_bytes.h"
+#include "version.h"
+
+namespace takt::app {
+namespace {
+
+void say(const std::string& line) {
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int report_threads(const config::ServerConfig& config) {
+  const CpuBudget budget = detect_cpu_budget();
+  const bool given = config.compute.threads > 0;
+  const int threads = given ? config.compute.threads : budget.threads;
+  say(version_line());
+  say("threads: " + std::to_string(threads) + " for compute (" + (given ? "as told; " : "") + budget.reason + "), " +
+      std::to_string(config.http.threads) + " for HTTP, " + std::to_string(config.serve.text_threads) + " for text");
+  if (threads > budget.threads) {
+    say("warning: " + std::to_string(threads) + " compute threads are more than the " + std::to_string(budget.threads) +
+        " that this process can run at once: that makes it slower");
+  }
+  return threads;
+}
+
+LoadReport::LoadReport(std::string name) : name_(std::move(name)), text_("loading " + name_) {}
+
+bool LoadReport::advance(std::uint64_t done, std::uint64_t total) {
+  const int percent =
+      total == 0 ? 100 : static_cast<int>(static_cast<double>(done) / static_cast<double>(total) * 100.0);
+  if (percent == percent_) return false;
+  text_ = "loading " + name_ + ": " + std::to_string(percent) + " % (" + readable_bytes(done) + " of " +
+          readable_bytes(total) + ")";
+  if (percent / 25 != percent_ / 25) say(text_);
+  percent_ = percent;
+  return true;
+}
+
+void report_models(const std::vector<ServableModel>& models) {
+  for (const auto& model : models) {
+    for (const auto& note : model.notes) say(model.name + ": " + note);
+  }
+  if (models.size() > 1) {
+    say("warning: " + std::to_string(models.size()) +
+        " models have an engine each and share the cores: while both are busy, steps of one lengthen steps of the "
+        "other");
+  }
+}
+
+void report_ready(const config::ServerConfig& config, const InferenceServer& server) {
+  const ServiceTargets targets;
+  const auto& measured = server.measured_steps();
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    if (!measured[i]) continue;
+    const IdleSpeed speed = idle_speed(*measured[i], config.engine.sched.max_step);
+    for (const auto& missed : missed_when_idle(speed, targets, config.engine.sched.step_target)) {
+      say("warning: " + server.model_name(i) + ": even idle, " + missed);
+    }
+  }
+  const bool v6 = config.http.host.find(':') != std::string::npos;
+  const std::string host = v6 ? "[" + config.http.host + "]" : config.http.host;
+  say("ready: http://" + host + ":" + std::to_string(server.port()));
+}
+
+}  // namespace takt::app
