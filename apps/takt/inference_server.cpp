@@ -91,14 +91,10 @@ Status InferenceServer::make_engine(ServableModel& model, ModelIndex index) {
   EngineOptions options = config_.engine;
   options.model = index;
   // Measured here and not by the engine, so that the figures can be shown too.
-  std::unique_ptr<StepTimeModel> step_time;
-  measured_steps_.emplace_back();
-  if (options.warm_up > Duration(0)) {
-    const auto samples = measure_steps(*model.executor, clock_, options.warm_up);
-    if (!samples) return samples.error();
-    measured_steps_.back() = fit_step_time(*samples);
-    step_time = std::make_unique<LinearStepTimeModel>(*measured_steps_.back());
-  }
+  const auto samples = measure_steps(*model.executor, clock_, options.warm_up);
+  if (!samples) return samples.error();
+  measured_steps_.push_back(fit_step_time(*samples));
+  auto step_time = std::make_unique<LinearStepTimeModel>(measured_steps_.back());
   std::vector<EventSink*> sinks{&delivery_, &metrics_};
   if (step_log_) sinks.push_back(step_log_.get());
   auto engine = Engine::create(std::move(model.executor), clock_, options, std::move(sinks), std::move(step_time));

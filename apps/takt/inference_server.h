@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,8 +38,8 @@ class InferenceServer final : public serve::StatusSource {
 
   // Starts an engine per model and lets requests in. Once. Errors: a limit that contradicts the model or another limit.
   Status serve(std::vector<ServableModel> models);
-  // How long steps take here, per model; empty where engine.warm_up is 0.
-  const std::vector<std::optional<StepTimeTerms>>& measured_steps() const { return measured_steps_; }
+  // How long steps take here, per model.
+  const std::vector<StepTimeTerms>& measured_steps() const { return measured_steps_; }
   const std::string& model_name(std::size_t index) const { return names_[index]; }
 
   // Not ready from now on, nothing new is accepted; what runs may finish within `limit`, then it ends with an error.
@@ -71,7 +70,7 @@ class InferenceServer final : public serve::StatusSource {
   std::unique_ptr<metrics::StepLog> step_log_;
   serve::Delivery delivery_;
   std::vector<std::unique_ptr<Engine>> engines_;
-  std::vector<std::optional<StepTimeTerms>> measured_steps_;
+  std::vector<StepTimeTerms> measured_steps_;
   std::unique_ptr<serve::ModelRegistry> registry_;
   std::unique_ptr<serve::ApiHandler> handler_;
   StartupGate gate_;

@@ -61,8 +61,7 @@ void report_ready(const config::ServerConfig& config, const InferenceServer& ser
   const ServiceTargets targets;
   const auto& measured = server.measured_steps();
   for (std::size_t i = 0; i < measured.size(); ++i) {
-    if (!measured[i]) continue;
-    const IdleSpeed speed = idle_speed(*measured[i], config.engine.sched.max_step);
+    const IdleSpeed speed = idle_speed(measured[i], config.engine.sched.max_step);
     for (const auto& missed : missed_when_idle(speed, targets, config.engine.sched.step_target)) {
       say("warning: " + server.model_name(i) + ": even idle, " + missed);
     }

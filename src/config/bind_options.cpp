@@ -63,7 +63,7 @@ void bind(OptionTable& table, EngineOptions& engine) {
   bind(table, "queue_batch", engine.batch);
   table.add_duration("engine.stall_after_ms", engine.stall_after, kMillisecond, 100, 3'600'000);
   table.add_integer("engine.step_retries", engine.step_retries, 0, 100);
-  table.add_duration("engine.warm_up_ms", engine.warm_up, kMillisecond, 0, 600'000);
+  table.add_duration("engine.warm_up_ms", engine.warm_up, kMillisecond, 1, 600'000);
 }
 
 void bind(OptionTable& table, http::ServerOptions& http) {

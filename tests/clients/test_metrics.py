@@ -1,0 +1,75 @@
+"""/metrics by the official parser (F15) and its identities (F16)."""
+import openai
+from scrape import scrape
+from takt_process import wait_until
+
+NAMES = """
+takt_build_info takt_requests_started_total takt_requests_ended_total takt_requests_running takt_requests_waiting
+takt_requests_cancelled_total takt_queue_requests takt_queue_tokens takt_time_to_first_token_seconds_bucket
+takt_inter_token_latency_seconds_bucket takt_time_per_output_token_seconds_bucket takt_request_duration_seconds_bucket
+takt_queue_wait_seconds_bucket takt_worst_token_gap_seconds takt_prompt_tokens_total takt_cached_prompt_tokens_total
+takt_generated_tokens_total takt_steps_total takt_step_tokens_total takt_step_duration_seconds_bucket takt_step_time_ratio_bucket
+takt_beat_overruns_total takt_busy_seconds_total takt_busy_ratio takt_idle_while_work_waits_seconds_total takt_kv_blocks
+takt_kv_blocks_capacity takt_preemptions_total
+""".split()
+
+
+def test_a_busy_server_is_read_by_a_strict_parser(start, connect):
+    server = start()
+    client = connect(server)
+    for seed in range(3):
+        client.chat.completions.create(model="fake", messages=[{"role": "user", "content": "Say hello."}], seed=seed)
+    metrics = scrape(server)
+    missing = [name for name in NAMES if not metrics.has(name)]
+    assert not missing
+    assert metrics.total("takt_requests_ended_total", outcome="finished") == 3
+    assert metrics.total("takt_cached_prompt_tokens_total") > 0
+
+
+def test_an_idle_server_is_read_by_a_strict_parser(start):
+    server = start()
+    scrape(server).check_identities()
+
+
+def test_identities_hold_while_requests_come_and_go(start, connect):
+    server = start(model="fake:length=400,step_ms=5,blocks=256")
+    client = connect(server)
+    streams = [client.completions.create(model="fake", prompt=f"Number {i} " * 10, stream=True) for i in range(12)]
+    for stream in streams:
+        scrape(server).check_identities()
+        next(stream)
+    for stream in streams[::3]:
+        stream.close()
+        scrape(server).check_identities()
+    for i, stream in enumerate(streams):
+        if i % 3:
+            list(stream)
+            scrape(server).check_identities()
+    for bad in (dict(prompt="x" * 5000), dict(prompt="x", temperature=-1)):
+        try:
+            client.completions.create(model="fake", **bad)
+        except openai.BadRequestError:
+            pass
+        scrape(server).check_identities()
+
+    def settled():
+        metrics = scrape(server)
+        return metrics if metrics.total("takt_requests_running") + metrics.total("takt_requests_waiting") == 0 else None
+
+    metrics = wait_until(settled, "all requests to end")
+    metrics.check_identities()
+    assert metrics.total("takt_requests_ended_total", outcome="finished") == 8
+    assert metrics.total("takt_requests_ended_total", outcome="cancelled") == 4
+    assert metrics.total("takt_kv_blocks", state="owned") == 0
+
+
+# F18: neither prompts nor answers are in metrics, nor (F19) in logs at the most talkative level.
+def test_prompts_are_neither_in_metrics_nor_in_logs(start, connect):
+    server = start("--log-level", "trace", model="fake:text=canary-of-answers")
+    answer = connect(server).chat.completions.create(model="fake", messages=[{"role": "user", "content": "canary-of-prompts"}],
+                                                     user="canary-of-users")
+    assert answer.choices[0].message.content == "canary-of-answers"
+    assert "canary" not in server.get("/metrics")[1]
+    server.signal()
+    server.wait()
+    assert not [line for line in server.lines if "canary-of-prompts" in line or "canary-of-users" in line]
