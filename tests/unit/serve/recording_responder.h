@@ -64,6 +64,8 @@ class RecordingResponder final : public http::Responder {
   }
   std::size_t queued_bytes() const override {
     std::lock_guard lock(mutex_);
+    ++queue_looks_;
+    changed_.notify_all();
     return queued_;
   }
 
@@ -79,6 +81,12 @@ class RecordingResponder final : public http::Responder {
   void set_queued_bytes(std::size_t bytes) {
     std::lock_guard lock(mutex_);
     queued_ = bytes;
+    queue_looks_ = 0;
+  }
+  // Waits until somebody has asked for queued_bytes() since they were set.
+  bool wait_queue_seen() const {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(20), [&] { return queue_looks_ > 0; });
   }
 
   Record record() const {
@@ -110,6 +118,7 @@ class RecordingResponder final : public http::Responder {
   Record record_;
   std::function<void(Closed)> on_closed_;
   std::size_t queued_ = 0;
+  mutable std::size_t queue_looks_ = 0;
 };
 
 }  // namespace takt::test
