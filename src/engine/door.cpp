@@ -17,6 +17,22 @@ Error own_limit(const char* whose, std::uint32_t limit) {
           {}};
 }
 
+std::string tenant_key(const RequestLabels& labels) {
+  std::string key("t");
+  key += labels.tenant;
+  return key;
+}
+
+// The tenant's length keeps (tenant, user) pairs apart whatever the names hold.
+std::string user_key(const RequestLabels& labels) {
+  std::string key("u");
+  key += std::to_string(labels.tenant.size());
+  key += ':';
+  key += labels.tenant;
+  key += labels.user;
+  return key;
+}
+
 }  // namespace
 
 Status Door::check_tier(Tier tier, std::uint64_t prompt_tokens, std::uint32_t choices) const {
@@ -55,12 +71,11 @@ Result<Door::Ticket> Door::enter(const RequestLabels& labels, std::uint64_t prom
   ticket.sequences_ = choices;
   const QueueLimits& limit = limits(labels.tier);
   if (limit.max_per_tenant > 0) {
-    ticket.tenant_ = account("t" + labels.tenant);
+    ticket.tenant_ = account(tenant_key(labels));
     if (ticket.tenant_->load() + choices > limit.max_per_tenant) return own_limit("tenant", limit.max_per_tenant);
   }
   if (limit.max_per_user > 0) {
-    // The tenant's length keeps (tenant, user) pairs apart whatever the names hold.
-    ticket.user_ = account("u" + std::to_string(labels.tenant.size()) + ":" + labels.tenant + labels.user);
+    ticket.user_ = account(user_key(labels));
     if (ticket.user_->load() + choices > limit.max_per_user) return own_limit("user", limit.max_per_user);
   }
   if (ticket.tenant_) ticket.tenant_->fetch_add(choices);

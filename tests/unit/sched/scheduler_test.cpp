@@ -338,14 +338,15 @@ TEST(Scheduler, WhatNoEmptyPoolCouldHoldIsNamedInsteadOfWaitedFor) {
   EXPECT_EQ(*d.scheduler.unserviceable(), SequenceId(1));
 }
 
-// DESIGN 5: only what runs holds blocks; two preempted sequences that share a prompt give it up for the one before them.
-TEST(Scheduler, WaitingSequencesNeverKeepBlocksFromTheOldestOne) {
+TEST(Scheduler, TheOldestSequenceIsNeverTheOneThatWaitsForBlocks) {
   SchedulerDriver d(options(), 6);
   d.add(1, 32, 60);
   d.add(2, 32, 60);
   for (int i = 0; i < 40; ++i) d.step();
   for (const SequenceView& s : d.scheduler.look(10)) {
-    if (s.sequence == SequenceId(1)) EXPECT_EQ(s.state, SequenceState::kRunning);
+    if (s.sequence == SequenceId(1)) {
+      EXPECT_EQ(s.state, SequenceState::kRunning);
+    }
   }
 }
 
