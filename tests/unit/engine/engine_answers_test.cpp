@@ -225,8 +225,8 @@ TEST(EngineAnswers, AStopFoundInTheTextEndsThatChoiceOnly) {
 // A6: the short prompt's first token comes within three times its idle time while the long prompt is still in prefill.
 TEST(EngineAnswers, AShortPromptBehindALongOneIsAnsweredWithinThreeTimesItsIdleTime) {
   FakeScript script = quick_script();
-  script.context_tokens = 40000;
-  script.block_count = 6000;
+  script.context_tokens = 16000;
+  script.block_count = 1200;
   const auto ttft = [](EngineHarness& h, std::uint64_t id) {
     const TimePoint start = h.clock.now();
     EXPECT_TRUE(h.submit(id, letters(100, static_cast<std::uint32_t>(id))).ok());
@@ -236,7 +236,7 @@ TEST(EngineAnswers, AShortPromptBehindALongOneIsAnsweredWithinThreeTimesItsIdleT
   EngineHarness idle(script);
   const Duration idle_ttft = ttft(idle, 2);
   EngineHarness busy(script);
-  ASSERT_TRUE(busy.submit(1, letters(30000)).ok());
+  ASSERT_TRUE(busy.submit(1, letters(15000)).ok());
   busy.step(2);
   for (std::uint64_t id = 2; id < 12; ++id) EXPECT_LE(ttft(busy, id), 3 * idle_ttft) << "request " << id;
   EXPECT_TRUE(busy.events.tokens(1).empty()) << "the long prompt is still in prefill";
@@ -245,13 +245,13 @@ TEST(EngineAnswers, AShortPromptBehindALongOneIsAnsweredWithinThreeTimesItsIdleT
 // A1, A4: while a prompt of any length is prefilled the stream's gaps stay inside the step target.
 TEST(EngineAnswers, AStreamsGapsStayInsideTheStepTargetDuringALongPrefill) {
   FakeScript script = quick_script();
-  script.context_tokens = 40000;
-  script.block_count = 6000;
+  script.context_tokens = 16000;
+  script.block_count = 1200;
   script.length = 400;
   EngineHarness h(script);
   ASSERT_TRUE(h.submit(1, letters(10)).ok());
   h.step(5);
-  ASSERT_TRUE(h.submit(2, letters(20000, 3), 2).ok());
+  ASSERT_TRUE(h.submit(2, letters(8000, 3), 2).ok());
   ASSERT_TRUE(h.run());
   const auto& times = h.events.of(1).choices[0].times;
   for (std::size_t i = 1; i < times.size(); ++i) EXPECT_LE(times[i] - times[i - 1], milliseconds(62)) << "token " << i;
