@@ -2,6 +2,7 @@
 
 #include <array>
 #include <boost/json.hpp>
+#include <cstdio>
 #include <map>
 #include <sstream>
 #include <utility>
@@ -64,6 +65,11 @@ std::string value_text(const GgufValue& value) {
   if (const auto* array = std::get_if<GgufArray>(&value.data)) {
     const std::size_t count = std::visit([](const auto& all) { return all.size(); }, *array);
     return std::to_string(count) + " x " + std::string(to_string(value.element_type));
+  }
+  if (const auto* number = std::get_if<double>(&value.data)) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.7g", *number);
+    return text;
   }
   return json::serialize(value_json(value));
 }

@@ -1,5 +1,6 @@
 #include "start_report.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -36,6 +37,8 @@ int report_threads(const config::ServerConfig& config) {
 LoadReport::LoadReport(std::string name) : name_(std::move(name)), text_("loading " + name_) {}
 
 bool LoadReport::advance(std::uint64_t done, std::uint64_t total) {
+  // A tensor that serves two purposes may be read twice.
+  total = std::max(total, done);
   const int percent =
       total == 0 ? 100 : static_cast<int>(static_cast<double>(done) / static_cast<double>(total) * 100.0);
   if (percent == percent_) return false;

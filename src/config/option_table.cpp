@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cmath>
 #include <numeric>
-#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -29,31 +28,29 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }
 
 template <typename Number>
-std::optional<Number> parse_number(std::string_view text) {
-  Number value{};
+bool parse_number(std::string_view text, Number& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return error == std::errc() && end == text.data() + text.size();
 }
 
-std::optional<Value> parse_text(OptionKind kind, std::string_view text) {
+// False when the text is no value of this kind.
+bool parse_text(OptionKind kind, std::string_view text, Value& value) {
   switch (kind) {
     case OptionKind::kSwitch:
-      if (text == "true") return Value(true);
-      if (text == "false") return Value(false);
-      return std::nullopt;
+      value.emplace<bool>(text == "true");
+      return text == "true" || text == "false";
     case OptionKind::kInteger:
-      if (const auto number = parse_number<std::int64_t>(text)) return Value(*number);
-      return std::nullopt;
+      return parse_number(text, value.emplace<std::int64_t>());
     case OptionKind::kReal:
-      if (const auto number = parse_number<double>(text)) return Value(*number);
-      return std::nullopt;
+      return parse_number(text, value.emplace<double>());
     case OptionKind::kText:
-      return Value(std::string(text));
+      value.emplace<std::string>(text);
+      return true;
     case OptionKind::kTexts:
-      return Value(std::vector<std::string>{std::string(text)});
+      value.emplace<std::vector<std::string>>().emplace_back(text);
+      return true;
   }
-  return std::nullopt;
+  return false;
 }
 
 std::string number_text(double value) {
@@ -200,9 +197,11 @@ Status OptionTable::set(std::string_view key, const Value& value, std::string or
 Status OptionTable::set_text(std::string_view key, std::string_view text, std::string origin) {
   const Option* option = find(key);
   if (option == nullptr) return unknown(key);
-  const auto value = parse_text(option->kind, text);
-  if (!value) return Error::invalid(option->key, "must be " + option->allowed + ", not " + quoted(std::string(text)));
-  return set(key, *value, std::move(origin));
+  Value value;
+  if (!parse_text(option->kind, text, value)) {
+    return Error::invalid(option->key, "must be " + option->allowed + ", not " + quoted(std::string(text)));
+  }
+  return set(key, value, std::move(origin));
 }
 
 }  // namespace takt::config

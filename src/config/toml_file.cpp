@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <fstream>
-#include <optional>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -15,20 +14,27 @@ namespace {
 
 constexpr std::size_t kMaxFileBytes = 1024 * 1024;
 
-std::optional<Value> to_value(const toml::node& node) {
-  if (const auto* flag = node.as_boolean()) return Value(flag->get());
-  if (const auto* whole = node.as_integer()) return Value(std::int64_t{whole->get()});
-  if (const auto* real = node.as_floating_point()) return Value(real->get());
-  if (const auto* text = node.as_string()) return Value(text->get());
-  const auto* array = node.as_array();
-  if (array == nullptr) return std::nullopt;
-  std::vector<std::string> texts;
-  for (const toml::node& item : *array) {
-    const auto* text = item.as_string();
-    if (text == nullptr) return std::nullopt;
-    texts.push_back(text->get());
+// False for what no option can be: tables, dates, lists of other things than texts.
+bool to_value(const toml::node& node, Value& value) {
+  if (const auto* flag = node.as_boolean()) {
+    value.emplace<bool>(flag->get());
+  } else if (const auto* whole = node.as_integer()) {
+    value.emplace<std::int64_t>(whole->get());
+  } else if (const auto* real = node.as_floating_point()) {
+    value.emplace<double>(real->get());
+  } else if (const auto* text = node.as_string()) {
+    value.emplace<std::string>(text->get());
+  } else if (const auto* array = node.as_array()) {
+    auto& texts = value.emplace<std::vector<std::string>>();
+    for (const toml::node& item : *array) {
+      const auto* item_text = item.as_string();
+      if (item_text == nullptr) return false;
+      texts.push_back(item_text->get());
+    }
+  } else {
+    return false;
   }
-  return Value(std::move(texts));
+  return true;
 }
 
 Error located(const std::string& name, const toml::source_region& where, const Error& error) {
@@ -38,13 +44,13 @@ Error located(const std::string& name, const toml::source_region& where, const E
 }
 
 Status apply_option(const std::string& key, const toml::node& node, const std::string& name, OptionTable& options) {
-  const auto value = to_value(node);
-  if (!value) {
+  Value value;
+  if (!to_value(node, value)) {
     const Option* option = options.find(key);
     const std::string expected = option == nullptr ? "an option that exists" : option->allowed;
     return located(name, node.source(), Error::invalid(key, "must be " + expected));
   }
-  const auto status = options.set(key, *value, name + ":" + std::to_string(node.source().begin.line));
+  const auto status = options.set(key, value, name + ":" + std::to_string(node.source().begin.line));
   if (!status) return located(name, node.source(), status.error());
   return {};
 }
