@@ -75,7 +75,10 @@ std::string to_toml(const Value& value) {
   if (const auto* number = std::get_if<double>(&value)) return number_text(*number);
   if (const auto* text = std::get_if<std::string>(&value)) return quoted(*text);
   std::string list;
-  for (const auto& text : std::get<std::vector<std::string>>(value)) list += (list.empty() ? "" : ", ") + quoted(text);
+  for (const auto& text : std::get<std::vector<std::string>>(value)) {
+    if (!list.empty()) list += ", ";
+    list += quoted(text);
+  }
   return "[" + list + "]";
 }
 
@@ -129,7 +132,10 @@ void OptionTable::add_text(std::string key, std::string& field) {
 void OptionTable::add_word(std::string key, const std::vector<std::string>& words, std::function<void(std::size_t)> set,
                            std::function<std::size_t()> get) {
   std::string allowed = "one of";
-  for (const auto& word : words) allowed += " " + quoted(word);
+  for (const auto& word : words) {
+    allowed += ' ';
+    allowed += quoted(word);
+  }
   options_.push_back({std::move(key), OptionKind::kText, std::move(allowed), false,
                       [words, set = std::move(set)](const Value& value) {
                         const auto* text = std::get_if<std::string>(&value);

@@ -8,7 +8,10 @@ std::string print_config(const OptionTable& options) {
   for (const Option& option : options.options()) {
     const auto dot = option.key.find('.');
     if (const auto here = option.key.substr(0, dot); here != section) {
-      text += (section.empty() ? "[" : "\n[") + here + "]\n";
+      if (!section.empty()) text += '\n';
+      text += '[';
+      text += here;
+      text += "]\n";
       section = here;
     }
     const std::string name = option.key.substr(dot + 1);
