@@ -40,7 +40,8 @@ std::string kv_note(const MemoryPlan& plan) {
                      " tokens, " + readable_bytes(plan.kv_bytes()) + "; conversations that fit at once:";
   for (const std::uint32_t tokens : {1024U, 4096U, 32768U}) {
     if (tokens > plan.context_tokens) continue;
-    note += " " + std::to_string(plan.conversations(tokens)) + " of " + std::to_string(tokens) + " tokens,";
+    note += ' ';
+    note += std::to_string(plan.conversations(tokens)) + " of " + std::to_string(tokens) + " tokens,";
   }
   note.pop_back();
   return note;
