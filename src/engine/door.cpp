@@ -8,7 +8,7 @@ namespace takt {
 namespace {
 
 Error full(const char* what, std::uint64_t limit) {
-  return {ErrorCode::kUnavailable, std::string("The queue is full: ") + what + " " + std::to_string(limit) + ".", {}};
+  return {ErrorCode::kUnavailable, std::string("The queue is full: ") + what + " " + std::to_string(limit) + ".", "queue_full"};
 }
 
 Error own_limit(const char* whose, std::uint32_t limit) {

@@ -128,7 +128,7 @@ class Engine::Impl {
     if (mailbox_.push(std::move(command))) return {};
     auto& refused = std::get<SubmitCommand>(command);
     door_.leave(refused.ticket, refused.request.choices);
-    return Error{ErrorCode::kUnavailable, "The server is draining.", {}};
+    return Error{ErrorCode::kUnavailable, "The server is draining.", "draining"};
   }
 
   void push(Command command) { mailbox_.push(std::move(command)); }
@@ -198,8 +198,8 @@ class Engine::Impl {
 
  private:
   Status check_open() const {
-    if (failed_.load()) return Error{ErrorCode::kUnavailable, "The executor is gone; nothing can be answered.", {}};
-    if (draining_.load() || closed_.load()) return Error{ErrorCode::kUnavailable, "The server is draining.", {}};
+    if (failed_.load()) return Error{ErrorCode::kUnavailable, "The executor is gone; nothing can be answered.", "model_unavailable"};
+    if (draining_.load() || closed_.load()) return Error{ErrorCode::kUnavailable, "The server is draining.", "draining"};
     return {};
   }
 

@@ -51,7 +51,7 @@ void Lifecycle::accept(SubmitCommand command, TimePoint now) {
 
 void Lifecycle::cancel(RequestId request, CancelCause cause, TimePoint now) {
   if (cause == CancelCause::kShutdown) {
-    end_request(request, FinishReason::kFailed, {ErrorCode::kUnavailable, "The server shut down.", {}}, now);
+    end_request(request, FinishReason::kFailed, {ErrorCode::kUnavailable, "The server shut down.", "draining"}, now);
   } else {
     end_request(request, FinishReason::kCancelled, {}, now);
   }

@@ -19,7 +19,7 @@ constexpr std::size_t kHeadsInReport = 16;
 constexpr std::uint64_t kErrorQuantileEvery = 64;  // steps
 
 Error shut_down() {
-  return {ErrorCode::kUnavailable, "The server shut down.", {}};
+  return {ErrorCode::kUnavailable, "The server shut down.", "draining"};
 }
 
 RequestPhase phase_of(const SequenceView& view, const SequenceRecord& record) {
@@ -49,7 +49,7 @@ StepOutcome StepLoop::turn(std::vector<Command>& commands) noexcept {
     lifecycle_.expire(now);
     if (fatal_) {
       const bool had_work = !lifecycle_.store().empty();
-      lifecycle_.end_all({ErrorCode::kUnavailable, *fatal_, {}}, now);
+      lifecycle_.end_all({ErrorCode::kUnavailable, *fatal_, "model_unavailable"}, now);
       outcome = had_work ? StepOutcome::kFatal : StepOutcome::kNoWork;
     } else if (!lifecycle_.store().empty()) {
       plan_ = {};
@@ -360,8 +360,8 @@ StepOutcome StepLoop::step_broke(const Error& error, TimePoint now) {
 void StepLoop::end_with_fatal(const std::string& reason, TimePoint now) {
   plan_ = {};
   fatal_ = reason.empty() ? "The executor is gone." : reason;
-  events_.add(now, StepFailed{options_.model, {}, false, {ErrorCode::kUnavailable, *fatal_, {}}});
-  lifecycle_.end_all({ErrorCode::kUnavailable, *fatal_, {}}, now);
+  events_.add(now, StepFailed{options_.model, {}, false, {ErrorCode::kUnavailable, *fatal_, "model_unavailable"}});
+  lifecycle_.end_all({ErrorCode::kUnavailable, *fatal_, "model_unavailable"}, now);
 }
 
 void StepLoop::note_idle(TimePoint now) {

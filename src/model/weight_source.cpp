@@ -75,7 +75,8 @@ bool WeightSource::read(const GgufTensor& tensor, AlignedBuffer& out) {
     fail(Error::invalid(tensor.name, "tensor " + tensor.name + ": holds a value that is not finite (NaN or infinity)"));
     return false;
   }
-  bytes_done_ += tensor.bytes;
+  // A tied output layer reads the embedding a second time.
+  bytes_done_ = std::min(bytes_done_ + tensor.bytes, bytes_total_);
   if (progress_) progress_(bytes_done_, bytes_total_);
   return true;
 }
