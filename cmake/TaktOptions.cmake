@@ -23,6 +23,10 @@ target_compile_options(takt_flags INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 warns about its own inlined std::string code at -O2 and above (GCC bug 105651).
   target_compile_options(takt_flags INTERFACE -Wno-restrict)
+  if(CMAKE_UNITY_BUILD)
+    # In a unity build every source looks like a header to this warning.
+    target_compile_options(takt_flags INTERFACE -Wno-subobject-linkage)
+  endif()
 endif()
 if(TAKT_CHECK_INVARIANTS)
   target_compile_definitions(takt_flags INTERFACE TAKT_CHECK_INVARIANTS=1)
