@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "costmodel/linear_model.h"
 #include "engine/warm_up.h"
+#include "serve/exchange.h"
 #include "version.h"
 
 namespace takt::app {
@@ -66,19 +67,7 @@ Result<std::unique_ptr<InferenceServer>> InferenceServer::listen(const config::S
 http::Hooks InferenceServer::hooks() const {
   http::Hooks hooks;
   hooks.render_error = [](int status, std::string_view reason) {
-    const bool ours = status >= 500;
-    api::ApiError error{status,
-                        ours ? "server_error" : "invalid_request_error",
-                        ours ? "server_error" : "invalid_request",
-                        std::string(reason),
-                        {},
-                        0};
-    if (status == 503) error.type = "overloaded_error";
-    if (status == 429) error.type = "rate_limit_error";
-    http::Response response;
-    response.status = status;
-    response.body = api::error_body(error);
-    return response;
+    return serve::error_response(api::http_error(status, reason));
   };
   hooks.on_access = [](const http::AccessRecord& record) {
     spdlog::debug("{} {} {} from {}: {} bytes in {:.3f} s, {}", record.status, record.method, record.path, record.peer,

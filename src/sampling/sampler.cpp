@@ -58,7 +58,9 @@ Result<SampledToken> SamplerState::sample(const LogitsRow& row, const KernelTabl
   if (Status status = check_logits(row.logits); !status) return status.error();
   const std::span<const float> logits = processed_logits(row, scratch);
   const float most = kernels.max(logits.data(), logits.size());
-  if (!std::isfinite(most)) return Error::internal("no token is left to sample: bans and biases exclude all");
+  if (!std::isfinite(most)) {
+    return Error::invalid("logit_bias", "no token is left to sample: bans and biases exclude all");
+  }
 
   SampledToken sampled;
   sampled.token = choose(logits, row.position, kernels, scratch);

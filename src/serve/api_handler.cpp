@@ -1,7 +1,9 @@
 #include "serve/api_handler.h"
 
 #include <chrono>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "api/api_error.h"
 #include "api/write_answer.h"
@@ -81,11 +83,12 @@ void ApiHandler::answer_ready(const Exchange& exchange) const {
 }
 
 void ApiHandler::answer_model(const Exchange& exchange, const std::string& name) const {
+  std::vector<std::string> names;
   for (const api::ModelCard& card : context_.models.cards()) {
     if (card.name == name) return answer_json(exchange, 200, api::model_card(card));
+    names.push_back(card.name);
   }
-  const auto missing = context_.models.find(name);
-  answer_error(exchange, api::to_api_error(missing ? api::unknown_model(name, {}) : missing.error()));
+  answer_error(exchange, api::to_api_error(api::unknown_model(name, names)));
 }
 
 void ApiHandler::answer_metrics(const ExchangePtr& exchange) {
