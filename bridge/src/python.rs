@@ -374,7 +374,18 @@ pub fn method(state: &mut State, value: &Value, name: &str, args: &[Value]) -> R
             _ => {}
         }
     }
+    if name == "format" && value.as_str().is_some_and(has_wide_field) {
+        let message = format!("a width or precision of format() has more than {MAX_FIELD_DIGITS} digits");
+        return Err(Error::new(ErrorKind::InvalidOperation, message));
+    }
     unknown_method_callback(state, value, name, args)
+}
+
+/// Steps do not count what padding costs: the widths themselves are bounded.
+const MAX_FIELD_DIGITS: usize = 4;
+
+fn has_wide_field(pattern: &str) -> bool {
+    pattern.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() > MAX_FIELD_DIGITS)
 }
 
 #[cfg(test)]

@@ -199,6 +199,8 @@ TEST(ChatTemplate, LimitsHoldForSizeDepthAndSteps) {
            "{% endfor %}{% endfor %}",
            "{{ [1] * 90000000 }}",
            "{{ 'a' * 90000000 }}",
+           "{{ '{:>200000000000}'.format(1) }}",
+           "{{ '{:.2000000000f}'.format(1.0) }}",
        }) {
     EXPECT_FALSE(render(endless, {"{}"}).ok()) << endless;
   }
