@@ -27,7 +27,8 @@ struct Accepted {
   std::uint32_t choices = 1;
 };
 
-// The first sequence of the request has its blocks: the HTTP status line may go out.
+// The first sequence of the request has its blocks: the HTTP status line may go out. Its time is that of the plan that
+// took it in; it is published with that step's other events, since a step that fails admits nobody.
 struct Admitted {
   RequestId request;
   std::uint32_t cached_tokens = 0;  // prompt tokens found in the prefix cache

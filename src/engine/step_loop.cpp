@@ -113,7 +113,7 @@ StepOutcome StepLoop::run_step(TimePoint now) {
   const TimePoint end = parts_.clock.now();
   const Duration measured = result.value().measured;
   StepPlan plan = std::exchange(plan_, {});
-  commit(plan, reservation.value(), staged.value(), end);
+  commit(plan, reservation.value(), staged.value(), {now, end});
   parts_.board.note_progress(end);
 
   const SchedulerCounts counts = scheduler_.counts();
@@ -290,7 +290,7 @@ void StepLoop::stage_sample(Staged& s, EntryResult& answer) const {
   if (s.sequence->known.size() + 1 >= s.sequence->request->limit_tokens) s.finish = FinishReason::kLength;
 }
 
-void StepLoop::commit(StepPlan& plan, Reservation& reservation, std::vector<Staged>& staged, TimePoint now) {
+void StepLoop::commit(StepPlan& plan, Reservation& reservation, std::vector<Staged>& staged, StepSpan span) {
   std::vector<CommittedTokens> tokens;
   std::vector<SequenceProgress> progress;
   tokens.reserve(staged.size());
@@ -302,16 +302,18 @@ void StepLoop::commit(StepPlan& plan, Reservation& reservation, std::vector<Stag
         {s.sequence->id, static_cast<std::uint32_t>(s.sequence->known.size() + (s.token ? 1 : 0)), s.computed});
   }
   reservation.commit(tokens);
-  scheduler_.commit(plan, progress, now);
-  for (std::size_t i = 0; i < staged.size(); ++i) publish_entry(plan.entries[i], staged[i], now);
+  scheduler_.commit(plan, progress, span.finished);
+  for (std::size_t i = 0; i < staged.size(); ++i) publish_entry(plan.entries[i], staged[i], span);
 }
 
-void StepLoop::publish_entry(const PlanEntry& entry, Staged& staged, TimePoint now) {
+void StepLoop::publish_entry(const PlanEntry& entry, Staged& staged, StepSpan span) {
+  const TimePoint now = span.finished;
   SequenceRecord& s = *staged.sequence;
   const RequestId request = s.request->request.id;
   suspects_.erase(s.id);
   s.failed_steps = 0;
-  if (staged.commits && entry.admits) lifecycle_.admitted(*s.request, entry.first_position, now);
+  // The wait ended when the step was planned: computing is not waiting.
+  if (staged.commits && entry.admits) lifecycle_.admitted(*s.request, entry.first_position, span.planned);
   if (!staged.prompt_logprobs.empty()) {
     s.scored_rows += static_cast<std::uint32_t>(staged.prompt_logprobs.size());
     events_.add(now, PromptScored{request, std::move(staged.prompt_logprobs)});

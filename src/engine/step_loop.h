@@ -54,6 +54,11 @@ class StepLoop {
     bool commits = true;  // false: the entry failed
   };
 
+  struct StepSpan {
+    TimePoint planned;
+    TimePoint finished;
+  };
+
   void apply(Command& command, TimePoint now);
   StepOutcome run_step(TimePoint now);
   StepOutcome nothing_planned(TimePoint now);
@@ -66,8 +71,8 @@ class StepLoop {
   Result<StepResult> execute(const StepPlan& plan, const Reservation& reservation);
   Result<std::vector<Staged>> stage(const StepPlan& plan, StepResult& result);
   void stage_sample(Staged& staged, EntryResult& result) const;
-  void commit(StepPlan& plan, Reservation& reservation, std::vector<Staged>& staged, TimePoint now);
-  void publish_entry(const PlanEntry& entry, Staged& staged, TimePoint now);
+  void commit(StepPlan& plan, Reservation& reservation, std::vector<Staged>& staged, StepSpan span);
+  void publish_entry(const PlanEntry& entry, Staged& staged, StepSpan span);
   StepOutcome step_broke(const Error& error, TimePoint now);
   void end_with_fatal(const std::string& reason, TimePoint now);
   void note_idle(TimePoint now);

@@ -26,6 +26,7 @@ struct ChoiceRecord {
 struct RequestHistory {
   std::optional<Accepted> accepted;
   std::optional<Admitted> admitted;
+  TimePoint admitted_at;
   std::map<std::uint32_t, ChoiceRecord> choices;
   std::vector<PromptLogprob> scored;
   std::uint32_t preempted = 0;
@@ -59,7 +60,11 @@ class Recorder final : public EventSink {
     return history;
   }
   void note(TimePoint, const Accepted& e) { touch(e.request).accepted = e; }
-  void note(TimePoint, const Admitted& e) { touch(e.request).admitted = e; }
+  void note(TimePoint at, const Admitted& e) {
+    RequestHistory& history = touch(e.request);
+    history.admitted = e;
+    history.admitted_at = at;
+  }
   void note(TimePoint at, const TokenSampled& e) {
     ChoiceRecord& choice = touch(e.request).choices[e.choice];
     EXPECT_EQ(e.index, choice.tokens.size()) << "tokens of a choice come once and in order";

@@ -36,6 +36,20 @@ TEST(EngineAnswers, ARequestGetsItsTokensThenOneEndAndIsClosed) {
   EXPECT_EQ(history.events_after_close, 0);
 }
 
+TEST(EngineAnswers, TheWaitEndsWhenTheStepIsPlannedAndItsTimeIsNoWait) {
+  FakeScript script = quick_script();
+  EngineOptions options;
+  options.sched.max_sequences = 1;
+  EngineHarness h(script, options);
+  const TimePoint start = h.clock.now();
+  ASSERT_TRUE(h.submit(1, letters(200), 4).ok());
+  ASSERT_TRUE(h.submit(2, letters(40, 3), 4).ok());
+  ASSERT_TRUE(h.run());
+  EXPECT_EQ(h.events.of(1).admitted_at, start);
+  EXPECT_GT(h.events.of(1).choices[0].times.front(), start + milliseconds(20));
+  EXPECT_EQ(h.events.of(2).admitted_at, h.events.of(1).choices[0].times.back());
+}
+
 TEST(EngineAnswers, MaxTokensEndsAsLength) {
   EngineHarness h(quick_script());
   ASSERT_TRUE(h.submit(1, letters(5), 7).ok());
