@@ -26,8 +26,8 @@ class Requests : public ::testing::Test {
     CpuExecutorOptions options;
     options.isa = machine.isa;
     options.threads = machine.threads;
-    options.kv_blocks = 256;
-    options.max_step_tokens = 512;
+    options.kv_blocks = 64 * kBlocksPerSequence;
+    options.max_step_tokens = 2048;
     auto executor = CpuExecutor::load(TAKT_SOURCE_DIR "/tests/data/tiny.gguf", options, clock_);
     EXPECT_TRUE(executor.ok()) << (executor.ok() ? "" : executor.error().message);
     return executor.ok() ? std::move(*executor) : nullptr;
@@ -61,7 +61,7 @@ class Sequence {
     spec_.sampling.temperature = greedy ? 0.0F : 0.9F;
     spec_.sampling.top_p = 0.95F;
     spec_.sampling.repetition_penalty = 1.1F;
-    spec_.sampling.top_logprobs = 3;
+    spec_.sampling.top_logprobs = 20;
     for (std::uint32_t i = 0; i < prompt; ++i) {
       spec_.known_tokens.push_back(static_cast<TokenId>((seed * 131 + i * 29 + i * i * 7) % 256));
     }
@@ -138,27 +138,41 @@ TEST_P(SameAnswer, WithEveryChunkSize) {
   }
 }
 
+// The answer of the probe when it runs beside `mates`, which join at different steps with their prompts in chunks of
+// different sizes.
+Answer run_beside(Executor& executor, std::uint32_t mates, Sequence probe) {
+  std::vector<Sequence> all;
+  for (std::uint32_t i = 0; i < mates; ++i) {
+    all.emplace_back(i + 1, i * 3 + 1, 5 + i % 15 * 6, (i + 1) * kBlocksPerSequence, i % 2 == 0);
+  }
+  all.push_back(std::move(probe));
+  for (const Sequence& sequence : all) EXPECT_TRUE(executor.open(sequence.spec()).ok());
+  for (std::uint32_t round = 0; !all.back().done() && !::testing::Test::HasFatalFailure(); ++round) {
+    std::vector<std::pair<Sequence*, std::uint32_t>> work;
+    for (std::uint32_t i = 0; i < all.size(); ++i) {
+      const bool is_mate = i < mates;
+      if (is_mate && (round < i % 5 || all[i].done())) continue;
+      work.emplace_back(&all[i], is_mate ? 3 + i % 15 * 2 : 10 + round * 7);
+    }
+    step(executor, work);
+  }
+  for (const Sequence& sequence : all) executor.close(sequence.id());
+  return all.back().answer;
+}
+
 TEST_P(SameAnswer, BesideFifteenMates) {
   const auto executor = make({});
   ASSERT_NE(executor, nullptr);
   const Answer expected = run_alone(*executor, probe(GetParam()), kPrompt);
-  std::vector<Sequence> all;
-  for (std::uint32_t i = 0; i < 15; ++i) {
-    all.emplace_back(i + 1, i * 3 + 1, 5 + i * 6, (i + 1) * kBlocksPerSequence, i % 2 == 0);
-  }
-  all.push_back(probe(GetParam()));
-  for (const Sequence& sequence : all) ASSERT_TRUE(executor->open(sequence.spec()).ok());
-  // Mates join at different steps, their prompts in chunks of different sizes.
-  for (std::uint32_t round = 0; !all.back().done(); ++round) {
-    std::vector<std::pair<Sequence*, std::uint32_t>> work;
-    for (std::uint32_t i = 0; i < all.size(); ++i) {
-      if (i + 1 < all.size() && (round < i % 5 || all[i].done())) continue;
-      work.emplace_back(&all[i], i + 1 < all.size() ? 3 + i * 2 : 10 + round * 7);
-    }
-    step(*executor, work);
-    ASSERT_FALSE(HasFatalFailure());
-  }
-  EXPECT_EQ(all.back().answer, expected);
+  EXPECT_EQ(run_beside(*executor, 15, probe(GetParam())), expected);
+}
+
+TEST_P(SameAnswer, WithEverySeatTaken) {
+  const auto executor = make({});
+  ASSERT_NE(executor, nullptr);
+  const std::uint32_t seats = CpuExecutorOptions{}.max_sequences;
+  const Answer expected = run_alone(*executor, probe(GetParam()), kPrompt);
+  EXPECT_EQ(run_beside(*executor, seats - 1, probe(GetParam())), expected);
 }
 
 TEST_P(SameAnswer, WithAReusedPrefix) {

@@ -36,6 +36,36 @@ TEST(EngineMemory, WhenThePoolRunsOutEveryoneStillGetsTheirWholeAnswer) {
   EXPECT_GT(preempted, 0U);
 }
 
+// E2: what a step computes, and so what it costs, follows from the live tokens: not from seats, pool or cached blocks.
+TEST(EngineMemory, AStepCostsByLiveTokensWhateverSeatsPoolAndCacheHold) {
+  const auto steps_of = [](std::uint32_t seats, std::uint32_t blocks, std::uint64_t earlier_requests) {
+    FakeScript script = quick_script();
+    script.block_count = blocks;
+    script.max_sequences = seats;
+    EngineOptions options;
+    options.sched.max_sequences = seats;
+    EngineHarness h(script, options);
+    for (std::uint64_t id = 1; id <= earlier_requests; ++id) {
+      std::vector<TokenId> unlike_the_others = letters(300);
+      unlike_the_others[0] = static_cast<TokenId>(id);
+      EXPECT_TRUE(h.submit(id, unlike_the_others, 10).ok());
+      EXPECT_TRUE(h.run());
+    }
+    h.events.steps.clear();
+    for (std::uint64_t id = 1001; id <= 1003; ++id) {
+      EXPECT_TRUE(h.submit(id, letters(200, static_cast<std::uint32_t>(id % 7)), 30).ok());
+    }
+    EXPECT_TRUE(h.run());
+    std::vector<Duration> measured;
+    for (const StepCommitted& step : h.events.steps) measured.push_back(step.measured);
+    return measured;
+  };
+  const std::vector<Duration> small = steps_of(3, 128, 0);
+  EXPECT_FALSE(small.empty());
+  EXPECT_EQ(steps_of(64, 8192, 0), small);
+  EXPECT_EQ(steps_of(64, 8192, 60), small);
+}
+
 // B8: prompt + output beyond the pool is refused at the door, whatever is running.
 TEST(EngineMemory, WhatCanNeverFitIsRefusedAtTheDoor) {
   FakeScript script = quick_script();

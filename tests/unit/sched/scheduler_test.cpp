@@ -232,7 +232,7 @@ TEST(Scheduler, AfterThreePreemptionsASequenceIsProtected) {
   std::uint64_t next = 10;
   for (int i = 0; i < 600 && d.scheduler.counts().running + d.scheduler.counts().waiting > 0; ++i) {
     d.step();
-    EXPECT_LE(d.scheduler.preemptions(SequenceId(2)), 4U);
+    EXPECT_LE(d.scheduler.preemptions(SequenceId(2)), o.protect_after);
     std::vector<SequenceId> over;
     for (const SequenceView& s : d.scheduler.look(100)) {
       if ((s.sequence == SequenceId(1) && s.known >= 212) || (s.sequence == SequenceId(2) && s.known >= 92))
