@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "http/handler.h"
@@ -17,9 +18,12 @@ class StartupGate final : public http::Handler {
   // Why the server is not ready, for /ready and every request that comes too early.
   void set_progress(std::string reason);
 
+  std::optional<http::Response> refuse_by_head(const http::Request& head) override;
   void handle(http::Request request, std::shared_ptr<http::Responder> responder) override;
 
  private:
+  http::Response loading(const http::Request& head);
+
   std::atomic<http::Handler*> handler_{nullptr};
   std::mutex mutex_;
   std::string reason_ = "loading";

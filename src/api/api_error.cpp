@@ -67,6 +67,10 @@ ApiError method_not_allowed(std::string_view method, std::string_view allowed) {
   return {405, "invalid_request_error", "method_not_allowed", std::move(message), {}, 0, std::string(allowed)};
 }
 
+ApiError draining(std::uint32_t retry_after_seconds) {
+  return {503, "overloaded_error", "draining", "The server is shutting down", {}, retry_after_seconds, {}};
+}
+
 ApiError http_error(int status, std::string_view reason) {
   ApiError error{status, "invalid_request_error", "bad_request", std::string(reason), {}, 0, {}};
   switch (status) {
@@ -81,6 +85,9 @@ ApiError http_error(int status, std::string_view reason) {
       break;
     case 414:
       error.code = "target_too_long";
+      break;
+    case 415:
+      error.code = "unsupported_encoding";
       break;
     case 431:
       error.code = "headers_too_large";

@@ -28,6 +28,7 @@ ApiError to_api_error(const Error& error);
 ApiError unauthorized();
 ApiError unknown_path(std::string_view path);
 ApiError method_not_allowed(std::string_view method, std::string_view allowed);
+ApiError draining(std::uint32_t retry_after_seconds);
 // For what the HTTP server refuses by itself (limits, timeouts, syntax): its status and one sentence.
 ApiError http_error(int status, std::string_view reason);
 

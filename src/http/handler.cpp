@@ -9,4 +9,8 @@ std::string_view Request::header(std::string_view name) const {
   return {};
 }
 
+std::optional<Response> Handler::refuse_by_head(const Request&) {
+  return std::nullopt;
+}
+
 }  // namespace takt::http

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -65,6 +66,10 @@ class Responder {
 class Handler {
  public:
   virtual ~Handler() = default;
+  // Called on a network thread at the end of a request's head when a body is announced, before anything of the body is
+  // asked for or kept. An answer refuses the request: it is sent, the body is not read, and the connection closes.
+  // `head` has no body. Default: no refusal.
+  virtual std::optional<Response> refuse_by_head(const Request& head);
   // Called on a network thread: must hand the work on, not do it. The responder may be answered at once or later, from
   // any thread. The next request of the same connection is not handed over before this one's answer has ended.
   virtual void handle(Request request, std::shared_ptr<Responder> responder) = 0;

@@ -28,7 +28,8 @@ struct Timeouts {
   // After the last answer of a connection, what still comes in is read and dropped this long, so that the answer is not
   // lost with a reset.
   std::chrono::milliseconds linger{5'000};
-  // A client that closed its sending side is asked this often whether it still reads (see Server).
+  // A client that closed its sending side is asked whether it still reads (see Server): at once, after this time, and
+  // then after twice as long each time.
   std::chrono::milliseconds half_close_probe{5'000};
 };
 

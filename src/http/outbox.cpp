@@ -27,7 +27,9 @@ void Outbox::queue_head(const Response& response, BodyFraming body) {
   body_ = body;
   framing_.keep_alive = framing_.keep_alive && !draining_->load(std::memory_order_relaxed);
   if (body == BodyFraming::kUntilClose) framing_.keep_alive = false;
-  append_head(pending_, response, framing_, body, response.body.size());
+  std::string head;
+  append_head(head, response, framing_, body, response.body.size());
+  pending_.append(head, begun_);
 }
 
 void Outbox::send(Response response) {
@@ -146,19 +148,19 @@ void Outbox::close(Responder::Closed reason) {
   if (callback) callback(reason);
 }
 
-Outbox::Probe Outbox::probe() {
+bool Outbox::probe() {
   std::lock_guard lock(mutex_);
-  if (stage_ != Stage::kOpen && stage_ != Stage::kStreaming) return Probe::kNotNeeded;
-  if (!framing_.http11) return Probe::kImpossible;
-  if (!pending_.empty() || in_flight_ > 0) return Probe::kNotNeeded;
+  if (!pending_.empty() || in_flight_ > 0) return false;
   if (stage_ == Stage::kOpen) {
-    pending_ += "HTTP/1.1 100 Continue\r\n\r\n";
-    return Probe::kQueued;
+    const std::string_view prefix = version_prefix(framing_);
+    if (begun_ == prefix.size()) return false;
+    pending_ += prefix[begun_++];
+    return true;
   }
-  if (body_ != BodyFraming::kChunked || zero_sent_) return Probe::kNotNeeded;
+  if (stage_ != Stage::kStreaming || body_ != BodyFraming::kChunked || zero_sent_) return false;
   pending_ += '0';
   zero_sent_ = true;
-  return Probe::kQueued;
+  return true;
 }
 
 int Outbox::status() const {

@@ -43,11 +43,10 @@ class Outbox {
   void set_in_flight(std::size_t bytes);
   // The client has gone or is cut: fires on_closed's callback on this thread unless the answer has ended.
   void close(Responder::Closed reason);
-  // Queues bytes that change no answer but make the other side's system tell whether it still reads: an interim `100
-  // Continue` before the head, a leading zero of the next chunk's size inside a chunked stream. kImpossible for
-  // HTTP/1.0.
-  enum class Probe { kQueued, kNotNeeded, kImpossible };
-  Probe probe();
+  // Queues a byte that changes no answer but makes the other side's system tell whether it still reads: before the head
+  // the next byte of what every answer begins with ("HTTP/1.1 "), inside a chunked stream a leading zero of the next
+  // chunk's size. False when there is no such byte now, or something is on its way anyway.
+  bool probe();
 
   bool overflowed() const;
 
@@ -74,6 +73,7 @@ class Outbox {
   Responder::Closed closed_reason_ = Responder::Closed::kClientGone;
   int status_ = 0;
   bool listener_busy_ = false;  // the connection will call take() again by itself
+  std::size_t begun_ = 0;       // bytes of the answer's head that probes have queued
   bool zero_sent_ = false;      // a probe already begins the next chunk's size
   std::string pending_;
   std::size_t in_flight_ = 0;

@@ -20,6 +20,7 @@ namespace beast_http = boost::beast::http;
 using boost::system::error_code;
 
 constexpr std::size_t kMethodBytes = 32;
+constexpr std::size_t kEchoedBytes = 64;  // of a header's value, in a message
 constexpr std::array<std::string_view, 7> kMethods = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
 
 // Grows with what has really come: a Content-Length alone makes no memory be set aside.
@@ -91,7 +92,7 @@ struct RequestReader::Parser {
   beast_http::request_parser<GrowingBody> parser;
 };
 
-RequestReader::RequestReader(const RequestLimits& limits) : limits_(limits) {}
+RequestReader::RequestReader(const RequestLimits& limits, std::string peer) : limits_(limits), peer_(std::move(peer)) {}
 RequestReader::~RequestReader() = default;
 
 RequestReader::Progress RequestReader::feed(std::string_view bytes, std::size_t& used) {
@@ -173,7 +174,7 @@ bool RequestReader::accept_head(std::string_view block) {
     return fail(400, "The request head is not valid HTTP (" + (ec ? ec.message() : std::string("incomplete")) + ").");
   }
   parser_->parser.eager(true);
-  return check_framing() && check_fields();
+  return check_framing() && check_fields() && check_content_coding();
 }
 
 bool RequestReader::check_framing() {
@@ -192,6 +193,7 @@ bool RequestReader::check_framing() {
       return fail(501, "The only transfer coding known here is a single 'chunked'.");
     }
   }
+  facts_.has_body = codings == 1 || length.find_first_not_of('0') != length.npos;
   const std::size_t hosts = message.count(beast_http::field::host);
   if (hosts > 1 || (facts_.http11 && hosts == 0)) return fail(400, "A request needs exactly one Host header.");
   const auto expect = message[beast_http::field::expect];
@@ -199,6 +201,20 @@ bool RequestReader::check_framing() {
     return fail(417, "The only expectation known here is '100-continue'.");
   }
   facts_.expects_continue = facts_.http11 && !expect.empty();
+  return true;
+}
+
+bool RequestReader::check_content_coding() {
+  if (!facts_.has_body) return true;
+  for (const auto& field : parser_->message()) {
+    const std::string_view coding(field.value().data(), field.value().size());
+    if (field.name() != beast_http::field::content_encoding || coding.empty() ||
+        boost::beast::iequals(field.value(), "identity")) {
+      continue;
+    }
+    return fail(415, "The Content-Encoding '" + std::string(coding.substr(0, kEchoedBytes)) +
+                         "' of the request body is not read here: send it as it is.");
+  }
   return true;
 }
 
@@ -228,6 +244,7 @@ bool RequestReader::check_fields() {
   request_.path = std::move(target->path);
   request_.query = std::move(target->query);
   request_.headers = std::move(headers);
+  request_.peer = peer_;
   return true;
 }
 

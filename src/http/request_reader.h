@@ -16,6 +16,7 @@ struct RequestFacts {
   bool http11 = true;
   bool keep_alive = false;
   bool expects_continue = false;
+  bool has_body = false;  // one of at least a byte, or of chunks, is announced
 };
 
 struct Rejection {
@@ -24,7 +25,8 @@ struct Rejection {
 };
 
 // Refuses what two parsers could read in two ways (RFC 9112, section 11.2): two framing headers, repeated ones, folded
-// lines, bare line feeds, transfer codings other than a single `chunked`, HTTP/1.1 without exactly one Host.
+// lines, bare line feeds, transfer codings other than a single `chunked`, HTTP/1.1 without exactly one Host. Compressed
+// bodies are refused too: a limit on what comes in would not be one on what it becomes.
 class RequestReader {
  public:
   enum class Progress {
@@ -34,7 +36,8 @@ class RequestReader {
     kRejected,  // rejection() says why; this connection cannot be read any further
   };
 
-  explicit RequestReader(const RequestLimits& limits);
+  // peer: the address that its requests come from.
+  explicit RequestReader(const RequestLimits& limits, std::string peer = {});
   ~RequestReader();
   RequestReader(const RequestReader&) = delete;
   RequestReader& operator=(const RequestReader&) = delete;
@@ -59,11 +62,13 @@ class RequestReader {
   bool check_start(std::string_view bytes);
   bool accept_head(std::string_view block);
   bool check_framing();
+  bool check_content_coding();
   bool check_fields();
   Progress reject(int status, std::string reason);
   bool fail(int status, std::string reason);
 
   const RequestLimits limits_;
+  const std::string peer_;
   std::unique_ptr<Parser> parser_;
   Stage stage_ = Stage::kHead;
   std::size_t scanned_ = 0;  // bytes of an unfinished head that hold no end of head

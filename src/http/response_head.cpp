@@ -53,6 +53,10 @@ void append_given(std::string& out, const Headers& headers) {
 
 }  // namespace
 
+std::string_view version_prefix(const Framing& framing) {
+  return framing.http11 ? "HTTP/1.1 " : "HTTP/1.0 ";
+}
+
 bool status_has_body(int status) {
   return status >= 200 && status != 204 && status != 304;
 }
@@ -61,7 +65,7 @@ void append_head(std::string& out, const Response& response, const Framing& fram
                  std::size_t body_bytes) {
   const int status = response.status < 100 || response.status > 999 ? 500 : response.status;
   const auto reason = boost::beast::http::obsolete_reason(static_cast<boost::beast::http::status>(status));
-  out.append(framing.http11 ? "HTTP/1.1 " : "HTTP/1.0 ").append(std::to_string(status)).append(" ");
+  out.append(version_prefix(framing)).append(std::to_string(status)).append(" ");
   out.append(reason.data(), reason.size()).append("\r\n");
   append_date(out);
   if (!response.content_type.empty() && fits_in_one_line("content-type", response.content_type)) {

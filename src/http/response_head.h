@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "http/handler.h"
 
@@ -17,6 +18,9 @@ struct Framing {
 };
 
 enum class BodyFraming { kNone, kLength, kChunked, kUntilClose };
+
+// What the answer's first bytes are, whatever its status.
+std::string_view version_prefix(const Framing& framing);
 
 // 1xx, 204 and 304 have no body (RFC 9110, section 6.4.1).
 bool status_has_body(int status);

@@ -13,13 +13,14 @@
 
 namespace takt::http {
 
-// Answered by the server itself, with bodies from Hooks::render_error: 400, 403 (origin), 408, 413, 414, 417, 431, 501,
-// 505; 429 and 503 for connections over their limits; 500 for a responder that was dropped. CORS preflights get 204.
+// Answered by the server itself, with bodies from Hooks::render_error: 400, 403 (origin), 408, 413, 414, 415, 417, 431,
+// 501, 505; 429 and 503 for connections over their limits; 500 for a responder that was dropped. CORS preflights get
+// 204.
 //
-// Clients that go away are seen in every phase. One that closes only its sending side ("half-close") is served over
-// HTTP/1.1 as long as its system does not answer with a reset: it gets an interim `100 Continue` (before the head) or
-// one leading zero of a chunk's size (inside a stream), both of which mean nothing to a client that reads. Over
-// HTTP/1.0, which has no such bytes, it counts as gone.
+// Clients that go away are seen in every phase. One that closes only its sending side after a complete request
+// ("half-close") gets its whole answer: it looks like one that has gone, so it is sent the first byte of its answer
+// early, or a leading zero of a chunk's size inside a stream, and counts as gone when its system answers with a reset.
+// A client that reads sees exactly the answer that it would have seen anyway.
 class Server {
  public:
   // handler must outlive the server. Fails with kIo (field "host" or "port") when the address is not ours or the port

@@ -50,7 +50,7 @@ Session::Session(std::shared_ptr<Network> network, asio::ip::tcp::socket socket,
       write_deadline_(executor_),
       watch_timer_(executor_),
       peer_(std::move(peer)),
-      reader_(network_->options.request) {}
+      reader_(network_->options.request, peer_) {}
 
 Session::~Session() {
   if (phase_ == Phase::kClosed) return;
@@ -197,7 +197,7 @@ void Session::advance() {
       case RequestReader::Progress::kNeedMore:
         return end_of_input_ ? out_of_input() : read();
       case RequestReader::Progress::kHeadDone:
-        begin_body();
+        if (!begin_body()) return;
         break;
       case RequestReader::Progress::kComplete:
         return dispatch();
@@ -214,7 +214,18 @@ void Session::out_of_input() {
   reject(400, "The request ended before it was complete.");
 }
 
-void Session::begin_body() {
+// False when the request was answered already.
+bool Session::begin_body() {
+  if (reader_.facts().has_body) {
+    if (auto refusal = refuse_origin(reader_.request())) {
+      answer_last(std::move(*refusal), AccessRecord::Outcome::kRejected);
+      return false;
+    }
+    if (auto refusal = refuse_by_head(reader_.request())) {
+      answer_last(std::move(*refusal), AccessRecord::Outcome::kCompleted);
+      return false;
+    }
+  }
   enter(Phase::kBody);
   window_bytes_ = in_.size();
   arm_deadline(network_->options.timeouts.body_progress);
@@ -222,33 +233,56 @@ void Session::begin_body() {
     out_ = kContinue;
     write();
   }
+  return true;
+}
+
+std::optional<Response> Session::refuse_origin(const Request& head) const {
+  const std::string_view origin = head.header("origin");
+  if (origin.empty() || network_->origins.allows(origin, head.header("host"))) return std::nullopt;
+  return network_->render_error(403,
+                                "Web pages of this origin may not call this server (option cors_allowed_origins).");
+}
+
+std::optional<Response> Session::refuse_by_head(const Request& head) {
+  if (is_preflight(head)) return std::nullopt;
+  try {
+    return network_->handler.refuse_by_head(head);
+  } catch (const std::exception& error) {
+    spdlog::error("http: a handler threw: {}", error.what());
+    return network_->render_error(500, "The request failed inside the server.");
+  }
+}
+
+// Of an answer after which the connection closes.
+Framing Session::framing_for(const Request& head) const {
+  Framing framing;
+  framing.head_only = head.method == "HEAD";
+  const std::string_view origin = head.header("origin");
+  if (!origin.empty() && network_->origins.allows(origin, head.header("host"))) {
+    framing.extra = network_->origins.answer_headers(origin);
+  }
+  return framing;
 }
 
 void Session::dispatch() {
   enter(Phase::kAnswering);
   deadline_.cancel();
   probed_ = {};
+  probe_wait_ = network_->options.timeouts.half_close_probe / 2;
   const RequestFacts facts = reader_.facts();
   Request request = reader_.take();
-  request.peer = peer_;
   record_ = {};
   record_.method = request.method;
   record_.path = request.path;
   record_.peer = peer_;
 
-  Framing framing;
+  Framing framing = framing_for(request);
   framing.http11 = facts.http11;
   framing.keep_alive = facts.keep_alive && !(end_of_input_ && in_.size() == 0);
-  framing.head_only = request.method == "HEAD";
-  const std::string_view origin = request.header("origin");
-  if (!origin.empty() && !network_->origins.allows(origin, request.header("host"))) {
-    answer_here(
-        framing,
-        network_->render_error(403, "Web pages of this origin may not call this server (option cors_allowed_origins)."),
-        AccessRecord::Outcome::kRejected);
+  if (auto refusal = refuse_origin(request)) {
+    answer_here(framing, std::move(*refusal), AccessRecord::Outcome::kRejected);
     return read();
   }
-  if (!origin.empty()) framing.extra = network_->origins.answer_headers(origin);
   if (is_preflight(request)) {
     answer_here(framing, answer_preflight(request), AccessRecord::Outcome::kCompleted);
     return read();
@@ -284,19 +318,20 @@ void Session::answer_here(const Framing& framing, Response response, AccessRecor
 }
 
 void Session::reject(int status, std::string_view reason) {
+  answer_last(network_->render_error(status, reason), AccessRecord::Outcome::kRejected);
+}
+
+// Answers what was read of a request, and no other after it.
+void Session::answer_last(Response response, AccessRecord::Outcome outcome) {
   enter(Phase::kAnswering);
   deadline_.cancel();
   record_ = {};
   record_.method = reader_.request().method;
   record_.path = reader_.request().path;
   record_.peer = peer_;
-  Framing framing;
-  framing.head_only = record_.method == "HEAD";
-  const std::string_view origin = reader_.request().header("origin");
-  if (!origin.empty() && network_->origins.allows(origin, reader_.request().header("host"))) {
-    framing.extra = network_->origins.answer_headers(origin);
-  }
-  answer_here(framing, network_->render_error(status, reason), AccessRecord::Outcome::kRejected);
+  Framing framing = framing_for(reader_.request());
+  framing.http11 = reader_.facts().http11;
+  answer_here(framing, std::move(response), outcome);
 }
 
 void Session::flush() {
@@ -381,9 +416,10 @@ void Session::report(AccessRecord::Outcome outcome) {
 
 void Session::probe() {
   probed_ = steady_clock::now();
-  const auto result = outbox_->probe();
-  if (result == Outbox::Probe::kImpossible) return close_gone();
-  if (result == Outbox::Probe::kQueued) flush();
+  if (outbox_->probe()) {
+    probe_wait_ *= 2;  // before the head there are few such bytes
+    flush();
+  }
   watch();
 }
 
@@ -402,7 +438,7 @@ void Session::on_watch() {
   const short events = poll_now(socket_.native_handle());
   if ((events & (POLLERR | POLLHUP | POLLNVAL)) != 0) return close_gone();
   const bool sends_no_more = (events & POLLRDHUP) != 0;
-  if (sends_no_more && steady_clock::now() - probed_ >= network_->options.timeouts.half_close_probe) return probe();
+  if (sends_no_more && steady_clock::now() - probed_ >= probe_wait_) return probe();
   watch();
 }
 

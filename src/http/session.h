@@ -5,6 +5,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ namespace takt::http {
 // Everything runs on the socket's strand but the methods that say otherwise. The socket is read all the time, so that a
 // client that goes away is seen in every phase. A client that closes only its sending side looks the same as one that
 // has gone, until something is sent to it: it is probed (Outbox::probe) and served as long as its system does not
-// answer with a reset; over HTTP/1.0 it counts as gone.
+// answer with a reset.
 class Session final : public OutboxListener, public std::enable_shared_from_this<Session> {
  public:
   Session(std::shared_ptr<Network> network, boost::asio::ip::tcp::socket socket, std::string peer);
@@ -49,15 +50,19 @@ class Session final : public OutboxListener, public std::enable_shared_from_this
   void on_end_of_input();
   void advance();
   void out_of_input();
-  void begin_body();
+  bool begin_body();
   void arm_deadline(Milliseconds wait);
   void on_deadline();
   void check_body_progress();
 
   // Answering.
+  std::optional<Response> refuse_origin(const Request& head) const;
+  std::optional<Response> refuse_by_head(const Request& head);
+  Framing framing_for(const Request& head) const;
   void dispatch();
   void hand_over(Request request);
   void answer_here(const Framing& framing, Response response, AccessRecord::Outcome outcome);
+  void answer_last(Response response, AccessRecord::Outcome outcome);
   void reject(int status, std::string_view reason);
   void flush();
   void write();
@@ -97,6 +102,7 @@ class Session final : public OutboxListener, public std::enable_shared_from_this
   AccessRecord record_;
   std::chrono::steady_clock::time_point request_began_;
   std::chrono::steady_clock::time_point probed_;
+  Milliseconds probe_wait_{0};  // from one probe to the next
   std::string out_;
   std::size_t written_ = 0;
   bool writing_ = false;

@@ -26,10 +26,36 @@ ApiHandler::ApiHandler(ServeContext context, ServeOptions options)
       model_list_(api::model_list(context_.models.cards())),
       ids_(context_.unix_seconds()),
       body_worker_(context_, options_, ids_),
-      control_workers_(1, kMaxControlRequests),
-      text_workers_(options.text_threads, options.max_queued_bodies) {}
+      control_workers_("takt-control", 1, kMaxControlRequests),
+      text_workers_("takt-text", options.text_threads, options.max_queued_bodies) {}
 
 ApiHandler::~ApiHandler() = default;
+
+std::variant<ApiHandler::Caller, api::ApiError> ApiHandler::let_in(const http::Request& head) const {
+  Caller caller;
+  caller.rule = find_endpoint(head.path);
+  if (caller.rule == nullptr || caller.rule->access == Access::kNeedsKey) {
+    auto identity = context_.router.identify(head.header("authorization"), head.header("x-api-key"));
+    if (!identity) return api::unauthorized();
+    caller.identity = std::move(*identity);
+  }
+  if (caller.rule == nullptr) return api::unknown_path(head.path);
+  const bool is_get = caller.rule->method == "GET";
+  if (head.method != caller.rule->method && !(is_get && head.method == "HEAD"))
+    return api::method_not_allowed(head.method, is_get ? "GET, HEAD" : caller.rule->method);
+  if (!is_get && draining_.load()) {
+    context_.status.count_refusal(context_.router.route(caller.identity, {}).labels, ErrorCode::kUnavailable);
+    return api::draining(options_.drain_retry_after_seconds);
+  }
+  return caller;
+}
+
+std::optional<http::Response> ApiHandler::refuse_by_head(const http::Request& head) {
+  const auto caller = let_in(head);
+  const auto* error = std::get_if<api::ApiError>(&caller);
+  if (error == nullptr) return std::nullopt;
+  return error_response(ids_.next(), *error);
+}
 
 void ApiHandler::handle(http::Request request, std::shared_ptr<http::Responder> responder) {
   auto exchange = std::make_shared<Exchange>();
@@ -37,16 +63,11 @@ void ApiHandler::handle(http::Request request, std::shared_ptr<http::Responder> 
   exchange->arrival = context_.clock.now();
   exchange->responder = std::move(responder);
 
-  const EndpointRule* rule = find_endpoint(request.path);
-  if (rule == nullptr || rule->access == Access::kNeedsKey) {
-    auto identity = context_.router.identify(request.header("authorization"), request.header("x-api-key"));
-    if (!identity) return answer_error(*exchange, api::unauthorized());
-    exchange->identity = std::move(*identity);
-  }
-  if (rule == nullptr) return answer_error(*exchange, api::unknown_path(request.path));
-  const bool allowed = request.method == rule->method || (request.method == "HEAD" && rule->method == "GET");
-  if (!allowed) return answer_error(*exchange, api::method_not_allowed(request.method, rule->method));
-  dispatch(*rule, std::move(request), exchange);
+  auto caller = let_in(request);
+  if (const auto* error = std::get_if<api::ApiError>(&caller)) return answer_error(*exchange, *error);
+  Caller& known = std::get<Caller>(caller);
+  exchange->identity = std::move(known.identity);
+  dispatch(*known.rule, std::move(request), exchange);
 }
 
 bool ApiHandler::wait_until_idle(Duration limit) const {
@@ -103,16 +124,6 @@ void ApiHandler::answer_metrics(const ExchangePtr& exchange) {
 }
 
 void ApiHandler::post_body(Endpoint endpoint, std::string body, const ExchangePtr& exchange) {
-  if (draining_.load()) {
-    context_.status.count_refusal(context_.router.route(exchange->identity, {}).labels, ErrorCode::kUnavailable);
-    return answer_error(*exchange, {503,
-                                    "overloaded_error",
-                                    "draining",
-                                    "The server is shutting down",
-                                    {},
-                                    options_.drain_retry_after_seconds,
-                                    {}});
-  }
   // The exchange must not keep itself alive through its own responder.
   exchange->responder->on_closed(
       [weak = std::weak_ptr<Exchange>(exchange), &delivery = context_.delivery](http::Responder::Closed why) {

@@ -4,7 +4,9 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
+#include <variant>
 
 #include "http/handler.h"
 #include "serve/body_worker.h"
@@ -21,6 +23,8 @@ class ApiHandler final : public http::Handler {
   // Requests that wait for a text worker are still worked on.
   ~ApiHandler() override;
 
+  // Path, method, key and drain are judged here, so that nobody's body is kept who may not send it.
+  std::optional<http::Response> refuse_by_head(const http::Request& head) override;
   void handle(http::Request request, std::shared_ptr<http::Responder> responder) override;
 
   // Not ready from now on; new work is refused with 503, what was accepted goes on. (The engines have a deadline of
@@ -30,6 +34,11 @@ class ApiHandler final : public http::Handler {
   bool wait_until_idle(Duration limit) const;
 
  private:
+  struct Caller {
+    const EndpointRule* rule = nullptr;
+    route::Identity identity;
+  };
+  std::variant<Caller, api::ApiError> let_in(const http::Request& head) const;
   void dispatch(const EndpointRule& rule, http::Request request, const ExchangePtr& exchange);
   void answer_ready(const Exchange& exchange) const;
   void answer_model(const Exchange& exchange, const std::string& name) const;

@@ -16,15 +16,20 @@ http::Response error_response(const api::ApiError& error) {
   if (error.retry_after_seconds > 0)
     response.headers.emplace_back("retry-after", std::to_string(error.retry_after_seconds));
   if (error.status == 401) response.headers.emplace_back("www-authenticate", "Bearer");
+  if (error.status == 415) response.headers.emplace_back("accept-encoding", "identity");
   if (!error.allow.empty()) response.headers.emplace_back("allow", error.allow);
   response.body = api::error_body(error);
   return response;
 }
 
-void answer_error(const Exchange& exchange, const api::ApiError& error) {
+http::Response error_response(RequestId id, const api::ApiError& error) {
   http::Response response = error_response(error);
-  for (auto& header : answer_headers(exchange.id)) response.headers.push_back(std::move(header));
-  exchange.responder->send(std::move(response));
+  for (auto& header : answer_headers(id)) response.headers.push_back(std::move(header));
+  return response;
+}
+
+void answer_error(const Exchange& exchange, const api::ApiError& error) {
+  exchange.responder->send(error_response(exchange.id, error));
 }
 
 }  // namespace takt::serve

@@ -48,6 +48,8 @@ inline http::Headers answer_headers(RequestId id) {
 void answer_json(const Exchange& exchange, int status, std::string body);
 // An error in the API's shape, with the headers that belong to it.
 http::Response error_response(const api::ApiError& error);
+// The same with the request's id.
+http::Response error_response(RequestId id, const api::ApiError& error);
 void answer_error(const Exchange& exchange, const api::ApiError& error);
 
 }  // namespace takt::serve

@@ -186,5 +186,49 @@ TEST(ApiStream, EveryPathButTheOpenOnesNeedsAKey) {
   }
 }
 
+// F18, F6: a body is not even asked for.
+TEST(ApiStream, AWrongKeyIsRefusedBeforeTheBodyIsSent) {
+  FakeServerSettings settings;
+  settings.keys = {{"sk-secret-1", "", ""}};
+  const auto server = FakeServer::start(std::move(settings));
+  ASSERT_NE(server, nullptr);
+  const auto statuses = [&](std::string_view start, std::string_view key) {
+    auto connection = Connection::open(server->port());
+    connection->send(std::string(start) + " HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n" +
+                     "x-api-key: " + std::string(key) + "\r\n\r\n");
+    const std::string head = connection->receive_until("\r\n");
+    return head.substr(9, 3);
+  };
+  EXPECT_EQ(statuses("POST /v1/chat/completions", "sk-wrong-1"), "401");
+  EXPECT_EQ(statuses("POST /v1/nothing", "sk-secret-1"), "404");
+  EXPECT_EQ(statuses("PUT /v1/chat/completions", "sk-secret-1"), "405");
+  EXPECT_EQ(statuses("POST /v1/chat/completions", "sk-secret-1"), "100");
+}
+
+// A client that closes its sending side after its request gets its whole answer, streamed or not, over both versions.
+TEST(ApiStream, AHalfClosedClientGetsItsWholeAnswer) {
+  const auto server = FakeServer::start(script("text=whole answer,step_ms=5"));
+  ASSERT_NE(server, nullptr);
+  for (const char* version : {"HTTP/1.0", "HTTP/1.1"}) {
+    for (const bool stream : {false, true}) {
+      auto connection = Connection::open(server->port());
+      const std::string body = chat_json("x", stream ? R"("stream":true)" : "");
+      connection->send("POST /v1/chat/completions " + std::string(version) +
+                       "\r\nHost: h\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+      connection->half_close();
+      const auto head = receive_head(*connection);
+      ASSERT_TRUE(head) << version << stream;
+      EXPECT_EQ(head->interim, 0) << "nobody asked for it";
+      EXPECT_EQ("HTTP/" + head->version, version);
+      EXPECT_EQ(head->status, 200);
+      BodyReader reader(*connection, *head);
+      std::string text;
+      for (std::string part = reader.next(); !part.empty(); part = reader.next()) text += part;
+      EXPECT_TRUE(reader.complete());
+      EXPECT_TRUE(stream ? text.ends_with("data: [DONE]\n\n") : text.find("whole answer") != std::string::npos) << text;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace takt::test

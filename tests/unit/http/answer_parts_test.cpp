@@ -124,21 +124,24 @@ TEST_F(OutboxTest, OverflowsAndTellsSoWhenItIsClosed) {
 }
 
 TEST_F(OutboxTest, ProbesByBytesThatChangeNoAnswer) {
-  auto outbox = make();
-  EXPECT_EQ(outbox->probe(), Outbox::Probe::kQueued);
-  EXPECT_EQ(drain(*outbox), "HTTP/1.1 100 Continue\r\n\r\n");
-  outbox->set_in_flight(0);
-  outbox->begin_stream(200, "a", {});
-  EXPECT_EQ(outbox->probe(), Outbox::Probe::kNotNeeded) << "queued bytes ask by themselves";
-  drain(*outbox);
-  outbox->set_in_flight(0);
-  EXPECT_EQ(outbox->probe(), Outbox::Probe::kQueued);
-  EXPECT_EQ(drain(*outbox), "0");
-  outbox->set_in_flight(0);
-  EXPECT_EQ(outbox->probe(), Outbox::Probe::kNotNeeded);
-  outbox->write("abc");
-  EXPECT_EQ(drain(*outbox), "3\r\nabc\r\n");
-  EXPECT_EQ(make({.http11 = false})->probe(), Outbox::Probe::kImpossible);
+  for (const bool http11 : {true, false}) {
+    auto outbox = make({.http11 = http11});
+    const auto after_all_before = [&] {
+      outbox->set_in_flight(0);
+      return outbox->probe();
+    };
+    std::string sent;
+    while (after_all_before()) sent += drain(*outbox);
+    EXPECT_EQ(sent, http11 ? "HTTP/1.1 " : "HTTP/1.0 ") << "what follows is not known yet";
+    outbox->begin_stream(200, "a", {});
+    EXPECT_FALSE(outbox->probe()) << "queued bytes ask by themselves";
+    EXPECT_TRUE(drain(*outbox).starts_with("200 OK\r\n"));
+    EXPECT_EQ(after_all_before(), http11) << "a stream without chunks has no spare bytes";
+    EXPECT_EQ(drain(*outbox), http11 ? "0" : "");
+    EXPECT_FALSE(after_all_before());
+    outbox->write("abc");
+    EXPECT_EQ(drain(*outbox), http11 ? "3\r\nabc\r\n" : "abc");
+  }
 }
 
 TEST_F(OutboxTest, AnAnswerThatBeginsWhileDrainingClosesItsConnection) {

@@ -57,6 +57,10 @@ struct Call {
 class FunctionHandler final : public Handler {
  public:
   std::function<void(Request, std::shared_ptr<Responder>)> function;
+  std::function<std::optional<Response>(const Request&)> judge;
+  std::optional<Response> refuse_by_head(const Request& head) override {
+    return judge ? judge(head) : Handler::refuse_by_head(head);
+  }
   void handle(Request request, std::shared_ptr<Responder> responder) override {
     function(std::move(request), std::move(responder));
   }

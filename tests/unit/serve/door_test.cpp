@@ -38,11 +38,35 @@ TEST_F(DoorTest, EveryPathButTheOpenOnesNeedsAKey) {
   EXPECT_TRUE(engine_.submitted().empty());
 }
 
+// F18, F6: who may not come in is told so by the head of the request, before a byte of a body is kept.
+TEST_F(DoorTest, WhoMayNotComeInIsToldBeforeTheBody) {
+  start({{"sk-secret-1", "", ""}}, {});
+  const auto status = [&](std::string method, std::string path, std::string key) {
+    const auto refusal =
+        handler_->refuse_by_head({std::move(method), std::move(path), {}, {{"x-api-key", std::move(key)}}, {}, {}});
+    EXPECT_TRUE(!refusal || refusal->headers.back().first == "x-request-id");
+    return refusal ? refusal->status : 0;
+  };
+  for (const serve::EndpointRule& rule : serve::endpoint_rules()) {
+    const bool open = rule.access == serve::Access::kOpen;
+    EXPECT_EQ(status(std::string(rule.method), path_of(rule), "sk-wrong-1"), open ? 0 : 401) << rule.path;
+    EXPECT_EQ(status(std::string(rule.method), path_of(rule), "sk-secret-1"), 0) << rule.path;
+    EXPECT_EQ(status("PUT", path_of(rule), "sk-secret-1"), 405) << rule.path;
+  }
+  EXPECT_EQ(status("POST", "/v1/nope", "sk-secret-1"), 404);
+  EXPECT_EQ(status("POST", "/v1/nope", ""), 401);
+  handler_->begin_drain();
+  EXPECT_EQ(status("POST", "/v1/chat/completions", "sk-secret-1"), 503);
+  EXPECT_EQ(status("GET", "/v1/models", "sk-secret-1"), 0);
+  EXPECT_EQ(status_.refusals().size(), 1u);
+}
+
 TEST_F(DoorTest, UnknownPathsAndWrongMethodsSayWhatIsWrong) {
   EXPECT_EQ(request("GET", "/nope")->record().status, 404);
   const auto client = request("GET", "/v1/chat/completions");
   EXPECT_EQ(client->record().status, 405);
   EXPECT_EQ(client->record().header("allow"), "POST");
+  EXPECT_EQ(request("POST", "/v1/models")->record().header("allow"), "GET, HEAD");
   EXPECT_EQ(json::parse(client->record().body).at("error").at("code"), "method_not_allowed");
 }
 
