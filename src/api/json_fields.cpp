@@ -23,28 +23,6 @@ std::string range_text(std::int64_t lowest, std::int64_t highest) {
 
 }  // namespace
 
-Result<json::value> parse_object(std::string_view body, const ApiOptions& options) {
-  json::parse_options parse_options;
-  parse_options.max_depth = options.max_json_depth;
-  json::stream_parser parser({}, parse_options);
-  json::error_code code;
-  const std::size_t read = parser.write_some(body.data(), body.size(), code);
-  if (!code && read == body.size()) parser.finish(code);
-  if (code == json::error::too_deep) {
-    return Error::invalid(
-        "", "The request body is nested deeper than " + std::to_string(options.max_json_depth) + " levels");
-  }
-  if (code || read < body.size()) {
-    const std::string what = code ? code.message() : "there is text after the end";
-    return Error::invalid("",
-                          "The request body is not valid JSON (UTF-8): " + what + ", at byte " + std::to_string(read));
-  }
-  json::value document = parser.release();
-  if (!document.is_object())
-    return Error::invalid("", "The request body must be a JSON object, not " + std::string(kind_name(document)));
-  return document;
-}
-
 std::string_view kind_name(const json::value& value) {
   switch (value.kind()) {
     case json::kind::null:
@@ -67,12 +45,18 @@ std::string_view kind_name(const json::value& value) {
 
 std::optional<std::int64_t> integral(const json::value& value) {
   if (const auto* whole = value.if_int64()) return *whole;
-  if (const auto* real = value.if_double()) {
-    // 2^63 is the first double that does not fit.
-    if (std::isfinite(*real) && std::trunc(*real) == *real && *real >= -0x1p63 && *real < 0x1p63)
-      return static_cast<std::int64_t>(*real);
-  }
   return std::nullopt;
+}
+
+std::string number_fault(const json::value& value, double lowest, double highest) {
+  if (value.is_number()) {
+    const auto real = value.to_number<double>();
+    const bool lost = real != 0.0 && std::fabs(real) < static_cast<double>(std::numeric_limits<float>::min());
+    if (lost) return "is too close to 0: the smallest size other than 0 is 1.2e-38";
+    if (real >= lowest && real <= highest) return {};
+  }
+  return "must be a number from " + plain(lowest) + " to " + plain(highest) +
+         (value.is_number() ? "" : ", not " + std::string(kind_name(value)));
 }
 
 const json::value* FieldReader::any(std::string_view name) {
@@ -103,12 +87,9 @@ std::optional<std::int64_t> FieldReader::integer(std::string_view name, std::int
 std::optional<double> FieldReader::number(std::string_view name, double lowest, double highest) {
   const json::value* value = any(name);
   if (value == nullptr) return std::nullopt;
-  if (value->is_number()) {
-    const double real = value->to_number<double>();
-    if (std::isfinite(real) && real >= lowest && real <= highest) return real;
-  }
-  fail(name, "must be a number from " + plain(lowest) + " to " + plain(highest) +
-                 (value->is_number() ? "" : ", not " + std::string(kind_name(*value))));
+  std::string fault = number_fault(*value, lowest, highest);
+  if (fault.empty()) return value->to_number<double>();
+  fail(name, std::move(fault));
   return std::nullopt;
 }
 

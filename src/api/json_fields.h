@@ -10,19 +10,18 @@
 #include <unordered_set>
 #include <vector>
 
-#include "api/options.h"
 #include "base/result.h"
 
 namespace takt::api {
 
-// Parses a document whose root is an object. Depth and UTF-8 are checked while parsing.
-Result<boost::json::value> parse_object(std::string_view body, const ApiOptions& options);
-
 // "string", "number", ...: for messages.
 std::string_view kind_name(const boost::json::value& value);
 
-// The integer that a JSON number stands for; empty when it is none or does not fit. 5.0 is an integer, 5.5 is not.
+// The integer that a number of a document (json_document.h) is; empty when it is none or has more than 63 bits.
 std::optional<std::int64_t> integral(const boost::json::value& value);
+
+// What is wrong with a number that must lie in a range and be stored as a float; empty: nothing.
+std::string number_fault(const boost::json::value& value, double lowest, double highest);
 
 // Getters return nothing for a field that is absent, null or wrong; the first fault is kept and later ones are ignored,
 // so a caller reads all its fields and then asks once.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace takt::api {
 
@@ -30,7 +31,8 @@ std::optional<std::string> read_role(FieldReader& message) {
   return std::nullopt;
 }
 
-std::optional<std::string> read_part(const json::value& value, const std::string& path, FieldReader& message) {
+std::optional<std::string> read_part(const json::value& value, const std::string& path, const ApiOptions& limits,
+                                     FieldReader& message) {
   const json::object* object = value.if_object();
   if (object == nullptr) {
     message.fail_with(Error::invalid(
@@ -45,7 +47,8 @@ std::optional<std::string> read_part(const json::value& value, const std::string
     part.fail("type", "is not supported: only \"text\" is, this model reads no images, audio or files",
               ErrorCode::kUnsupported);
   } else if (auto text = part.string("text", std::string::npos)) {
-    return text;
+    if (limits.strict) part.refuse_unread();
+    if (!part.failed()) return text;
   } else {
     part.fail("text", "must be a string");
   }
@@ -64,7 +67,7 @@ std::optional<std::string> read_content(FieldReader& message, const ApiOptions& 
   if (parts == nullptr) return std::nullopt;
   std::string text;
   for (std::size_t i = 0; i < parts->size(); ++i) {
-    const auto part = read_part((*parts)[i], item(message.path_of("content"), i), message);
+    const auto part = read_part((*parts)[i], item(message.path_of("content"), i), limits, message);
     if (!part) return std::nullopt;
     if (i > 0) text += '\n';
     text += *part;
@@ -125,14 +128,34 @@ std::string read_messages(FieldReader& fields, const ApiOptions& limits) {
 constexpr std::array<std::string_view, 6> kReservedVariables = {"messages",  "tools",     "documents",
                                                                 "bos_token", "eos_token", "add_generation_prompt"};
 
+// The path of a number that no double stands for; empty when there is none. As deep as the parser lets it be.
+std::string lost_number(const json::value& value, const std::string& path) {
+  if (value.is_double() && std::isnan(value.get_double())) return path;
+  std::string found;
+  if (const auto* list = value.if_array()) {
+    for (std::size_t i = 0; i < list->size() && found.empty(); ++i) found = lost_number((*list)[i], item(path, i));
+  } else if (const auto* object = value.if_object()) {
+    for (auto member = object->begin(); member != object->end() && found.empty(); ++member) {
+      found = lost_number(member->value(), path + "." + std::string(std::string_view(member->key()).substr(0, 64)));
+    }
+  }
+  return found;
+}
+
 std::string read_template_kwargs(FieldReader& fields) {
   const json::object* kwargs = fields.object("chat_template_kwargs");
   if (kwargs == nullptr || kwargs->empty()) return {};
   for (const std::string_view reserved : kReservedVariables) {
     if (kwargs->contains(reserved)) {
-      fields.fail("chat_template_kwargs", "may not hold '" + std::string(reserved) + "'");
+      fields.fail("chat_template_kwargs." + std::string(reserved), "is the server's own and cannot be set");
       return {};
     }
+  }
+  const std::string lost = lost_number(*fields.any("chat_template_kwargs"), fields.path_of("chat_template_kwargs"));
+  if (!lost.empty()) {
+    fields.fail_with(
+        Error::invalid(lost, "'" + lost + "' must be an integer of 64 bits or a number that a double holds"));
+    return {};
   }
   return json::serialize(*kwargs);
 }

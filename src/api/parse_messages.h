@@ -3,6 +3,7 @@
 
 #include "api/generation_request.h"
 #include "api/json_fields.h"
+#include "api/options.h"
 
 namespace takt::api {
 

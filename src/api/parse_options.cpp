@@ -19,6 +19,7 @@ constexpr double kMaxRepetitionPenalty = 10.0;
 constexpr double kMinRepetitionPenalty = 0.01;  // the penalty divides
 constexpr double kMinTypicalP = 0.000001;       // nothing would be left at 0
 constexpr double kMaxBias = 100.0;
+constexpr std::size_t kShownKeyBytes = 64;  // of a key, which is the caller's text
 
 float as_float(std::optional<double> value, float otherwise) {
   return value ? static_cast<float>(*value) : otherwise;
@@ -62,20 +63,20 @@ void read_logit_bias(FieldReader& fields, const ApiOptions& limits, SamplingPara
     return fields.fail("logit_bias", "has " + std::to_string(biases->size()) + " entries; the limit is " +
                                          std::to_string(limits.max_logit_biases));
   }
+  FieldReader entries(*biases, fields.path_of("logit_bias"));
   for (const auto& member : *biases) {
-    const std::string_view key = member.key();
+    const std::string_view key = std::string_view(member.key()).substr(0, kShownKeyBytes);
     TokenId token = 0;
     const auto parsed = std::from_chars(key.data(), key.data() + key.size(), token);
-    if (parsed.ec != std::errc() || parsed.ptr != key.data() + key.size() || token < 0) {
-      return fields.fail("logit_bias", "must have token ids as its keys: whole numbers from 0 to 2147483647");
+    if (parsed.ec != std::errc() || std::to_string(token) != std::string_view(member.key()) || token < 0) {
+      entries.fail(key, "must have a token id as its key: a whole number from 0 to 2147483647");
+    } else if (std::string fault = number_fault(member.value(), -kMaxBias, kMaxBias); !fault.empty()) {
+      entries.fail(key, std::move(fault));
+    } else {
+      sampling.logit_bias.push_back({token, static_cast<float>(member.value().to_number<double>())});
     }
-    const double bias =
-        member.value().is_number() ? member.value().to_number<double>() : std::numeric_limits<double>::quiet_NaN();
-    if (!(bias >= -kMaxBias && bias <= kMaxBias)) {
-      return fields.fail("logit_bias", "must have numbers from -100 to 100 as its values");
-    }
-    sampling.logit_bias.push_back({token, static_cast<float>(bias)});
   }
+  if (entries.failed()) fields.fail_with(entries.status().error());
 }
 
 void read_sampling(FieldReader& fields, const ApiOptions& limits, SamplingParams& sampling) {
@@ -125,14 +126,15 @@ void read_length(FieldReader& fields, GenerationOptions& options) {
   }
 }
 
-void read_stream(FieldReader& fields, GenerationOptions& options) {
+void read_stream(FieldReader& fields, const ApiOptions& limits, GenerationOptions& options) {
   options.stream = fields.boolean("stream").value_or(false);
   const json::object* stream_options = fields.object("stream_options");
   if (stream_options == nullptr) return;
   if (!options.stream) return fields.fail("stream_options", "is only allowed together with \"stream\": true");
   FieldReader inner(*stream_options, fields.path_of("stream_options"));
   options.include_usage = inner.boolean("include_usage").value_or(false);
-  if (!inner.status()) fields.fail_with(inner.status().error());
+  if (limits.strict) inner.refuse_unread();
+  if (inner.failed()) fields.fail_with(inner.status().error());
 }
 
 }  // namespace
@@ -141,7 +143,7 @@ GenerationOptions read_options(FieldReader& fields, const ApiOptions& limits) {
   GenerationOptions options;
   options.model = fields.string("model", limits.max_name_bytes).value_or("");
   options.user = fields.string("user", limits.max_name_bytes).value_or("");
-  read_stream(fields, options);
+  read_stream(fields, limits, options);
   options.choices = static_cast<std::uint32_t>(fields.integer("n", 1, limits.max_choices).value_or(1));
   read_stops(fields, limits, options);
   options.stop_tokens = fields.token_ids("stop_token_ids", limits.max_stop_tokens).value_or(std::vector<TokenId>());

@@ -2,6 +2,7 @@
 
 #include <exception>
 
+#include "api/json_document.h"
 #include "api/json_fields.h"
 #include "api/parse_messages.h"
 #include "api/parse_options.h"

@@ -152,9 +152,7 @@ Status BodyWorker::detokenize(const std::string& body, const Exchange& exchange)
 Status BodyWorker::check_door(const ServedModel& model, const api::GenerationOptions& options, std::size_t prompt_bytes,
                               std::size_t prompts) const {
   if (auto known = check_in_vocabulary(model, options.stop_tokens, "stop_token_ids"); !known) return known;
-  std::vector<TokenId> biased;
-  for (const LogitBias& bias : options.sampling.logit_bias) biased.push_back(bias.token);
-  if (auto known = check_in_vocabulary(model, biased, "logit_bias"); !known) return known;
+  if (auto known = check_in_vocabulary(model, options.sampling.logit_bias); !known) return known;
   // A prompt beyond the context gets its own, better answer once its tokens are counted.
   const std::size_t estimate =
       std::min<std::size_t>(prompt_bytes / kBytesPerToken + prompts, prompts * model.max_request_tokens);

@@ -26,6 +26,16 @@ Error about(Error error, const std::string& field) {
   return error;
 }
 
+bool in_vocabulary(const ServedModel& model, TokenId token) {
+  return token >= 0 && static_cast<std::size_t>(token) < model.tokenizer->vocabulary().tokens.size();
+}
+
+Error unknown_token(const ServedModel& model, TokenId token, std::string path) {
+  std::string message = "'" + path + "' is the token id " + std::to_string(token) + "; the model's vocabulary has " +
+                        std::to_string(model.tokenizer->vocabulary().tokens.size()) + " tokens";
+  return Error::invalid(std::move(path), std::move(message));
+}
+
 }  // namespace
 
 Result<BuiltPrompt> build_chat_prompt(const ServedModel& model, const api::Conversation& conversation) {
@@ -83,12 +93,16 @@ Status check_fits(const ServedModel& model, std::size_t prompt_tokens, const std
 }
 
 Status check_in_vocabulary(const ServedModel& model, const std::vector<TokenId>& tokens, const std::string& field) {
-  const std::size_t size = model.tokenizer->vocabulary().tokens.size();
-  for (const TokenId token : tokens) {
-    if (token < 0 || static_cast<std::size_t>(token) >= size) {
-      return Error::invalid(field, "'" + field + "' holds the token id " + std::to_string(token) +
-                                       "; the model's vocabulary has " + std::to_string(size) + " tokens");
-    }
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (!in_vocabulary(model, tokens[i])) return unknown_token(model, tokens[i], field + "[" + std::to_string(i) + "]");
+  }
+  return {};
+}
+
+Status check_in_vocabulary(const ServedModel& model, const std::vector<LogitBias>& biases) {
+  for (const LogitBias& bias : biases) {
+    if (!in_vocabulary(model, bias.token))
+      return unknown_token(model, bias.token, "logit_bias." + std::to_string(bias.token));
   }
   return {};
 }

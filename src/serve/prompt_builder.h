@@ -30,7 +30,8 @@ std::string text_of(const Tokenizer& tokenizer, const std::vector<TokenId>& toke
 // Errors: kContextLength with both numbers when not even one token of output would fit.
 Status check_fits(const ServedModel& model, std::size_t prompt_tokens, const std::string& field);
 
-// Errors: kInvalidArgument, `field`, when a token is not in the vocabulary.
+// Errors: kInvalidArgument when a token is not in the vocabulary, by its place in the list `field` or by its key.
 Status check_in_vocabulary(const ServedModel& model, const std::vector<TokenId>& tokens, const std::string& field);
+Status check_in_vocabulary(const ServedModel& model, const std::vector<LogitBias>& biases);
 
 }  // namespace takt::serve

@@ -58,7 +58,6 @@ constexpr Literal kLiterals[] = {
     {"-9223372036854775809", -9.3e18},
     {"1e300", 1e300},
     {"-1e300", -1e300},
-    {"1e-300", 1e-300},
 };
 
 Result<ChatRequest> with(std::string_view field, std::string_view value) {
@@ -85,6 +84,29 @@ TEST(NumericFields, TakeWhatIsInRangeAndRefuseTheRestByName) {
   }
 }
 
+// F1: never another number than the one that was written.
+TEST(NumericFields, RefuseNumbersTooCloseToZeroToBeKept) {
+  for (const NumericField& field : kFields) {
+    for (const std::string_view value : {"1e-39", "-1e-39", "1e-300", "1e-400", "-1e-400", "0.1e-99999"}) {
+      const auto request = with(field.name, value);
+      ASSERT_FALSE(request.ok()) << field.name << " = " << value;
+      EXPECT_EQ(request.error().field, field.name);
+      EXPECT_FALSE(request.error().message.empty());
+    }
+  }
+  EXPECT_NE(with("temperature", "1e-39").error().message.find("1.2e-38"), std::string::npos);
+  EXPECT_EQ(with("temperature", "1e-30")->options.sampling.temperature, 1e-30F);
+  EXPECT_EQ(with("temperature", "0e-400")->options.sampling.temperature, 0.0F);
+}
+
+// F1: a whole number may be written in any way that means it exactly.
+TEST(NumericFields, WholeNumbersAreTakenExactlyOrRefused) {
+  for (const std::string_view value : {"5", "5.0", "5.000", "5e0", "50e-1", "0.5e1", "0.05E+2", "500000e-5"})
+    EXPECT_EQ(with("max_tokens", value)->options.max_tokens, 5u) << value;
+  for (const std::string_view value : {"5.0000000000000000000001", "4.9999999999999999999999", "5e-1", "5.5"})
+    EXPECT_EQ(with("max_tokens", value).error().field, "max_tokens") << value;
+}
+
 // F1, F3
 TEST(NumericFields, RefuseOtherTypesAndNumbersThatJsonDoesNotHave) {
   for (const NumericField& field : kFields) {
@@ -104,17 +126,70 @@ TEST(NumericFields, AbsurdSamplingValuesAreRefusedByName) {
   EXPECT_EQ(with("temperature", "1e6").error().field, "temperature");
   EXPECT_EQ(with("top_p", "-1").error().field, "top_p");
   EXPECT_EQ(with("repetition_penalty", "0").error().field, "repetition_penalty");
-  EXPECT_EQ(with("logit_bias", R"({"1":1e9})").error().field, "logit_bias");
-  EXPECT_EQ(with("logit_bias", R"({"-1":1})").error().field, "logit_bias");
-  EXPECT_EQ(with("logit_bias", R"({"x":1})").error().field, "logit_bias");
-  EXPECT_EQ(with("logit_bias", R"({"1":"a"})").error().field, "logit_bias");
+}
+
+// Of a list or an object, the element at fault is named.
+TEST(Elements, AreNamedByIndexOrKey) {
+  const std::vector<std::pair<std::string_view, std::string_view>> cases = {
+      {R"("logit_bias":{"1":1e9})", "logit_bias.1"},
+      {R"("logit_bias":{"1":1,"123":"a"})", "logit_bias.123"},
+      {R"("logit_bias":{"1":1e-400})", "logit_bias.1"},
+      {R"("logit_bias":{"-1":1})", "logit_bias.-1"},
+      {R"("logit_bias":{"x":1})", "logit_bias.x"},
+      {R"("logit_bias":{"007":1})", "logit_bias.007"},
+      {R"("logit_bias":[])", "logit_bias"},
+      {R"("stop":["a",5])", "stop[1]"},
+      {R"("stop_token_ids":[1,2,-3])", "stop_token_ids[2]"},
+      {R"("stop_token_ids":[1,4294967296])", "stop_token_ids[1]"},
+      {R"("stream":true,"stream_options":{"include_usage":1})", "stream_options.include_usage"},
+      {R"("prompt":[1,2,3,"x"])", "prompt[3]"},
+      {R"("prompt":["x",5])", "prompt[1]"},
+      {R"("prompt":[[1],[2,1.5]])", "prompt[1][1]"},
+      {R"("prompt":[[1],[]])", "prompt[1]"},
+  };
+  for (const auto& [fields, path] : cases) {
+    const std::string prompt = fields.find("prompt") == std::string_view::npos ? R"(,"prompt":"x")" : "";
+    const auto request = parse_completion("{" + std::string(fields) + prompt + "}", {});
+    ASSERT_FALSE(request.ok()) << fields;
+    EXPECT_EQ(request.error().field, path) << request.error().message;
+    EXPECT_NE(request.error().message.find("'" + std::string(path) + "'"), std::string::npos);
+  }
+}
+
+TEST(Elements, OfTemplateVariablesAreTakenAsWrittenOrNamed) {
+  const auto taken = with("chat_template_kwargs", R"({"a":5.0,"b":9223372036854775807,"c":0.1})");
+  ASSERT_TRUE(taken.ok());
+  EXPECT_EQ(taken->conversation.template_kwargs, R"({"a":5E0,"b":9223372036854775807,"c":1E-1})");
+  EXPECT_EQ(with("chat_template_kwargs", R"({"a":[0,{"b":1e-400}]})").error().field, "chat_template_kwargs.a[1].b");
+  EXPECT_EQ(with("chat_template_kwargs", R"({"a":18446744073709551616})").error().field, "chat_template_kwargs.a");
+  EXPECT_EQ(with("chat_template_kwargs", R"({"tools":[]})").error().field, "chat_template_kwargs.tools");
+}
+
+TEST(Elements, ThatNobodyKnowsAreRefusedInStrictMode) {
+  ApiOptions strict;
+  strict.strict = true;
+  const auto field_of = [&](std::string_view body) { return parse_chat(body, strict).error().field; };
+  EXPECT_EQ(field_of(R"({"messages":[{"role":"user","content":[{"type":"text","text":"x","why":1}]}]})"),
+            "messages[0].content[0].why");
+  EXPECT_EQ(field_of(R"({"messages":[{"role":"user","content":"x"}],"stream":true,"stream_options":{"why":1}})"),
+            "stream_options.why");
 }
 
 TEST(NumericFields, SeedTakesAny64BitIntegerAndNothingElse) {
   EXPECT_EQ(with("seed", "-1")->options.seed, 0xFFFFFFFFFFFFFFFFull);
   EXPECT_EQ(with("seed", "0")->options.seed, 0u);
   EXPECT_EQ(with("seed", "18446744073709551615")->options.seed, 18446744073709551615ull);
-  EXPECT_EQ(with("seed", "18446744073709551616").error().field, "seed");
+  EXPECT_EQ(with("seed", "18446744073709551615.0")->options.seed, 18446744073709551615ull);
+  EXPECT_EQ(with("seed", "1.8446744073709551615e19")->options.seed, 18446744073709551615ull);
+  EXPECT_EQ(with("seed", "9007199254740993.0")->options.seed, 9007199254740993ull) << "no double, and taken exactly";
+  EXPECT_EQ(with("seed", "-9223372036854775808")->options.seed, 0x8000000000000000ull);
+  for (const std::string_view value : {"18446744073709551616", "-9223372036854775809", "-9.223372036854775809e18",
+                                       "1e20", "-1e19", "1e-400", "1e400"}) {
+    const auto request = with("seed", value);
+    ASSERT_FALSE(request.ok()) << value;
+    EXPECT_EQ(request.error().field, "seed") << value;
+    EXPECT_NE(request.error().message.find("from -9223372036854775808 to 18446744073709551615"), std::string::npos);
+  }
   EXPECT_EQ(with("seed", "1.5").error().field, "seed");
   EXPECT_EQ(with("seed", "\"1\"").error().field, "seed");
 }

@@ -88,7 +88,7 @@ TEST(ParseChat, TemplateContextHoldsWhatTemplatesRead) {
 TEST(ParseChat, TheServersOwnTemplateVariablesCannotBeOverwritten) {
   const auto request = chat(R"("chat_template_kwargs":{"messages":[]})");
   ASSERT_FALSE(request.ok());
-  EXPECT_EQ(request.error().field, "chat_template_kwargs");
+  EXPECT_EQ(request.error().field, "chat_template_kwargs.messages");
 }
 
 TEST(ParseChat, ContinuingTheFinalMessageAddsNoGenerationPrompt) {

@@ -132,9 +132,10 @@ TEST_F(GenerationTest, OutputBeyondTheContextEndsThere) {
 }
 
 TEST_F(GenerationTest, TokensOutsideTheVocabularyAreRefusedByField) {
-  EXPECT_EQ(error_of(*complete(R"("prompt":[1,259])")).at("param"), "prompt");
-  EXPECT_EQ(error_of(*complete(R"("prompt":"x","stop_token_ids":[259])")).at("param"), "stop_token_ids");
-  EXPECT_EQ(error_of(*complete(R"("prompt":"x","logit_bias":{"259":1})")).at("param"), "logit_bias");
+  EXPECT_EQ(error_of(*complete(R"("prompt":[1,259])")).at("param"), "prompt[1]");
+  EXPECT_EQ(error_of(*complete(R"("prompt":[[1],[1,259]])")).at("param"), "prompt[1][1]");
+  EXPECT_EQ(error_of(*complete(R"("prompt":"x","stop_token_ids":[259])")).at("param"), "stop_token_ids[0]");
+  EXPECT_EQ(error_of(*complete(R"("prompt":"x","logit_bias":{"259":1})")).at("param"), "logit_bias.259");
 }
 
 // A15: the queue's door stands before the tokenizer.
