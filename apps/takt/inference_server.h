@@ -40,7 +40,11 @@ class InferenceServer final : public serve::StatusSource {
   Status serve(std::vector<ServableModel> models);
   // How long steps take here, per model.
   const std::vector<StepTimeTerms>& measured_steps() const { return measured_steps_; }
+  std::size_t model_count() const { return names_.size(); }
   const std::string& model_name(std::size_t index) const { return names_[index]; }
+  // Of a model that serves.
+  EngineStatus status(std::size_t index) const { return engines_[index]->status(); }
+  StallReport stall_report(std::size_t index) const { return engines_[index]->stall_report(); }
 
   // Not ready from now on, nothing new is accepted; what runs may finish within `limit`, then it ends with an error.
   void begin_drain(Duration limit);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/thread_name.h"
+
 namespace takt {
 namespace {
 
@@ -61,6 +63,7 @@ void ThreadPool::run(std::size_t items, const std::function<void(std::size_t, in
 }
 
 void ThreadPool::work(int worker) {
+  name_this_thread("takt-compute");
   std::uint32_t seen = 0;
   for (;;) {
     for (int spins = 0; generation_.load(std::memory_order_acquire) == seen && spins < kSpins; ++spins) relax();

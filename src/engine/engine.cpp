@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/thread_name.h"
 #include "costmodel/linear_model.h"
 #include "engine/door.h"
 #include "engine/mailbox.h"
@@ -225,6 +226,7 @@ class Engine::Impl {
   const QueueLimits& limits_of(Tier tier) const { return tier == Tier::kRealtime ? options_.realtime : options_.batch; }
 
   void run() {
+    name_this_thread("takt-engine");
     while (!loop_.stopped()) {
       const StepOutcome outcome = step();
       if (outcome == StepOutcome::kDeferred) {

@@ -1,7 +1,4 @@
 #include "http/server.h"
-
-#include <pthread.h>
-
 #include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
 #include <exception>
@@ -12,6 +9,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/thread_name.h"
 #include "http/listener.h"
 #include "http/network.h"
 #include "http/session.h"
@@ -38,7 +36,7 @@ struct Server::State {
 namespace {
 
 void run_network(boost::asio::io_context& io) {
-  pthread_setname_np(pthread_self(), "takt-http");
+  name_this_thread("takt-http");
   while (true) {
     try {
       io.run();

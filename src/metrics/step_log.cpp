@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/thread_name.h"
 
 namespace takt::metrics {
 namespace {
@@ -89,7 +90,10 @@ Result<std::unique_ptr<StepLog>> StepLog::open(const std::string& path, const st
   if (file < 0) return io_error(path, errno);
   std::unique_ptr<StepLog> log(new StepLog(path, file, start));
   if (!log->write_all(first_line(model_names))) return io_error(path, errno);
-  log->writer_ = std::thread([raw = log.get()] { raw->write_lines(); });
+  log->writer_ = std::thread([raw = log.get()] {
+    name_this_thread("takt-step-log");
+    raw->write_lines();
+  });
   return log;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/thread_name.h"
 
 namespace takt::serve {
 
@@ -107,6 +108,7 @@ void Delivery::post(Message message) {
 }
 
 void Delivery::run() {
+  name_this_thread("takt-delivery");
   TimePoint next_tick = clock_.now();
   while (true) {
     auto messages = wait_for_messages(!answers_.empty());

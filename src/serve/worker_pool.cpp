@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/thread_name.h"
+
 namespace takt::serve {
 
-WorkerPool::WorkerPool(int threads, std::size_t max_queued) : jobs_(max_queued) {
-  for (int i = 0; i < std::max(threads, 1); ++i) threads_.emplace_back([this] { work(); });
+WorkerPool::WorkerPool(const char* name, int threads, std::size_t max_queued) : jobs_(max_queued) {
+  for (int i = 0; i < std::max(threads, 1); ++i) threads_.emplace_back([this, name] { work(name); });
 }
 
 WorkerPool::~WorkerPool() {
@@ -26,7 +28,8 @@ bool WorkerPool::wait_until_idle(Duration limit) const {
   return idle_.wait_for(lock, limit, [this] { return unfinished_ == 0; });
 }
 
-void WorkerPool::work() {
+void WorkerPool::work(const char* name) {
+  name_this_thread(name);
   while (auto job = jobs_.pop()) {
     (*job)();
     std::lock_guard lock(mutex_);

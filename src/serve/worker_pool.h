@@ -15,7 +15,8 @@ namespace takt::serve {
 
 class WorkerPool {
  public:
-  WorkerPool(int threads, std::size_t max_queued);
+  // `name`: of its threads, see base/thread_name.h; a literal.
+  WorkerPool(const char* name, int threads, std::size_t max_queued);
   // Jobs that were taken are finished, queued ones too.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
@@ -27,7 +28,7 @@ class WorkerPool {
   bool wait_until_idle(Duration limit) const;
 
  private:
-  void work();
+  void work(const char* name);
 
   BoundedQueue<std::function<void()>> jobs_;
   mutable std::mutex mutex_;
