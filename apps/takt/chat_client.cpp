@@ -2,6 +2,8 @@
 
 #include <poll.h>
 
+#include <algorithm>
+#include <array>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -22,6 +24,13 @@ namespace json = boost::json;
 using boost::system::error_code;
 
 constexpr int kLookMilliseconds = 50;
+constexpr std::uint32_t kMaxHeadBytes = 16 * 1024;
+constexpr std::size_t kMaxBufferedBytes = 64 * 1024;  // read and not yet understood: a head, the head of a chunk
+constexpr std::size_t kMaxErrorBytes = 256 * 1024;
+
+bool printable_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7F; });
+}
 
 json::value request_body(const std::vector<ChatMessage>& conversation) {
   json::array messages;
@@ -41,14 +50,21 @@ http::request<http::string_body> make_request(const ServerAddress& server,
 }
 
 Error io_error(const error_code& error) {
-  return {ErrorCode::kIo, "the connection broke: " + error.message(), {}};
+  static const auto& not_http = make_error_code(http::error::bad_version).category();
+  if (error == http::error::end_of_stream || error == http::error::partial_message)
+    return {ErrorCode::kIo, "the server closed the connection before its answer was complete", {}};
+  const char* what =
+      error.category() == not_http ? "the server's answer is not understood: " : "the connection broke: ";
+  return {ErrorCode::kIo, what + error.message(), {}};
+}
+
+Error too_large(const char* what, std::size_t limit) {
+  return {ErrorCode::kResourceExhausted, std::string(what) + " is larger than " + std::to_string(limit) + " bytes", {}};
 }
 
 Error server_error(const json::value& body) {
-  const auto* object = body.if_object();
-  const auto* error = object == nullptr ? nullptr : object->if_contains("error");
-  const auto* fields = error == nullptr ? nullptr : error->if_object();
-  const auto* message = fields == nullptr ? nullptr : fields->if_contains("message");
+  error_code error;
+  const auto* message = body.find_pointer("/error/message", error);
   if (message == nullptr || !message->is_string())
     return {ErrorCode::kInternal, "the server's answer is not understood", {}};
   return {ErrorCode::kInvalidArgument, std::string(message->as_string()), {}};
@@ -83,24 +99,31 @@ class AnswerReader {
  private:
   Status take_event(const json::value& event) {
     const auto* object = event.if_object();
-    if (object == nullptr || object->contains("error")) return server_error(event);
+    const auto* failure = object == nullptr ? nullptr : object->if_contains("error");
+    if (object == nullptr || (failure != nullptr && !failure->is_null())) return server_error(event);
     error_code error;
     if (const auto* content = event.find_pointer("/choices/0/delta/content", error);
         content != nullptr && content->is_string()) {
-      take_text(content->as_string());
+      if (auto status = take_text(content->as_string()); !status) return status;
     }
     if (const auto* tokens = event.find_pointer("/usage/completion_tokens", error);
         tokens != nullptr && tokens->is_number()) {
       answer_.times.tokens = tokens->to_number<std::uint32_t>(error);
     }
+    if (const auto* model = object->if_contains("model");
+        model != nullptr && model->is_string() && answer_.model.empty()) {
+      answer_.model = model->as_string();
+    }
     return {};
   }
 
-  void take_text(std::string_view text) {
-    if (text.empty()) return;
+  Status take_text(std::string_view text) {
+    if (text.empty()) return {};
+    if (answer_.text.size() + text.size() > kMaxAnswerBytes) return too_large("the answer", kMaxAnswerBytes);
     measure::note_tokens(answer_.times, std::chrono::steady_clock::now());
     answer_.text += text;
     on_text_(text);
+    return {};
   }
 
   ChatAnswer& answer_;
@@ -109,50 +132,103 @@ class AnswerReader {
   bool complete_ = false;
 };
 
-// Waits for bytes, or for a while.
-void wait_readable(asio::ip::tcp::socket& socket) {
-  pollfd readable{socket.native_handle(), POLLIN, 0};
-  ::poll(&readable, 1, kLookMilliseconds);
-}
-
-Status read_answer(asio::ip::tcp::socket& socket, ChatAnswer& answer, AnswerReader& reader,
-                   const std::function<bool()>& should_stop) {
-  boost::beast::flat_buffer buffer;
-  http::response_parser<http::string_body> parser;
-  parser.body_limit(boost::none);
-  std::string error_body;
-  while (!parser.is_done()) {
-    if (should_stop()) {
-      answer.stopped = true;
-      return {};
-    }
-    error_code error;
-    http::read_some(socket, buffer, parser, error);
-    if (error == asio::error::would_block) {
-      wait_readable(socket);
-      continue;
-    }
-    if (error) return io_error(error);
-    if (!parser.is_header_done()) continue;
-    std::string bytes = std::exchange(parser.get().body(), {});
-    if (parser.get().result() != http::status::ok) {
-      error_body += bytes;
-    } else if (auto status = reader.take(bytes); !status) {
-      return status;
-    }
+// One request and its answer over a connected socket that does not block.
+class Exchange {
+ public:
+  Exchange(asio::ip::tcp::socket& socket, const std::function<bool()>& should_stop)
+      : socket_(socket), should_stop_(should_stop) {
+    parser_.header_limit(kMaxHeadBytes);
+    parser_.body_limit(boost::none);  // a stream may be long: nothing of it is kept here
   }
-  if (parser.get().result() != http::status::ok) return server_error(parse(error_body));
-  if (!reader.complete()) return Error{ErrorCode::kIo, "the answer ended early", {}};
-  return {};
-}
 
-}  // namespace
+  Status send(http::request<http::string_body> request) {
+    http::request_serializer<http::string_body> serializer(request);
+    while (!serializer.is_done() && !stopped()) {
+      error_code error;
+      http::write_some(socket_, serializer, error);
+      if (error == asio::error::would_block) {
+        wait(POLLOUT);
+      } else if (error == asio::error::broken_pipe || error == asio::error::connection_reset) {
+        return {};  // a server that refuses does not read to the end: its answer says why
+      } else if (error) {
+        return io_error(error);
+      }
+    }
+    return {};
+  }
 
-Result<ChatAnswer> ask(const ServerAddress& server, const std::vector<ChatMessage>& conversation,
-                       const std::function<void(std::string_view)>& on_text, const std::function<bool()>& should_stop) {
-  asio::io_context context;
+  Status receive(AnswerReader& answer) {
+    while (!parser_.is_done() && !stopped()) {
+      error_code error;
+      const std::size_t room = kMaxBufferedBytes - buffer_.size();
+      buffer_.commit(socket_.read_some(buffer_.prepare(room), error));
+      if (error == asio::error::would_block) {
+        wait(POLLIN);
+        continue;
+      }
+      if (error == asio::error::eof) {
+        error = {};
+        parser_.put_eof(error);
+      }
+      if (error) return io_error(error);
+      if (auto status = parse_buffered(answer); !status) return status;
+    }
+    if (stopped_) return {};
+    if (parser_.get().result() != http::status::ok) return server_error(parse(refusal_));
+    if (!answer.complete()) return io_error(http::error::partial_message);
+    return {};
+  }
+
+  // Whether the caller wanted an end before there was one.
+  bool stopped() { return stopped_ = stopped_ || should_stop_(); }
+
+ private:
+  Status parse_buffered(AnswerReader& answer) {
+    // Beast 1.81 asserts that it never sees an incomplete last chunk of less than this again.
+    constexpr std::size_t kShortestEnd = 5;
+    while (buffer_.size() >= needed_ && !parser_.is_done()) {
+      std::array<char, 16 * 1024> piece;
+      parser_.get().body() = {piece.data(), piece.size(), true};
+      error_code error;
+      buffer_.consume(parser_.put(buffer_.data(), error));
+      const std::string_view bytes(piece.data(), piece.size() - parser_.get().body().size);
+      if (auto status = take(bytes, answer); !status) return status;
+      needed_ = 1;
+      if (error == http::error::need_more) {
+        if (buffer_.size() == kMaxBufferedBytes) return too_large("a header of the server's answer", kMaxBufferedBytes);
+        needed_ = std::max(buffer_.size() + 1, kShortestEnd);
+      } else if (error && error != http::error::need_buffer) {
+        return io_error(error);
+      }
+    }
+    return {};
+  }
+
+  Status take(std::string_view bytes, AnswerReader& answer) {
+    if (bytes.empty()) return {};
+    if (parser_.get().result() == http::status::ok) return answer.take(bytes);
+    refusal_ += bytes;
+    if (refusal_.size() > kMaxErrorBytes) return too_large("the server's refusal", kMaxErrorBytes);
+    return {};
+  }
+
+  // For a while, so that a stop is seen.
+  void wait(short events) {
+    pollfd ready{socket_.native_handle(), events, 0};
+    ::poll(&ready, 1, kLookMilliseconds);
+  }
+
+  asio::ip::tcp::socket& socket_;
+  const std::function<bool()>& should_stop_;
+  boost::beast::flat_buffer buffer_{kMaxBufferedBytes};
+  http::response_parser<http::buffer_body> parser_;
+  std::size_t needed_ = 1;  // bytes before parsing goes on
+  std::string refusal_;
+  bool stopped_ = false;
+};
+
+Status connect(asio::io_context& context, asio::ip::tcp::socket& socket, const ServerAddress& server) {
   asio::ip::tcp::resolver resolver(context);
-  asio::ip::tcp::socket socket(context);
   error_code error;
   const auto endpoints = resolver.resolve(server.host, std::to_string(server.port), error);
   if (!error) asio::connect(socket, endpoints, error);
@@ -161,14 +237,36 @@ Result<ChatAnswer> ask(const ServerAddress& server, const std::vector<ChatMessag
                  "no server at " + server.host + ":" + std::to_string(server.port) + " (" + error.message() + ")",
                  {}};
   }
-  ChatAnswer answer;
-  answer.times.scheduled = answer.times.sent = std::chrono::steady_clock::now();
-  http::write(socket, make_request(server, conversation), error);
-  if (error) return io_error(error);
   socket.non_blocking(true, error);
   if (error) return io_error(error);
+  return {};
+}
+
+}  // namespace
+
+Status check(const ServerAddress& server) {
+  if (server.host.empty() || !printable_ascii(server.host))
+    return Error::invalid("host", "host must be a name or an address, without spaces and control characters");
+  if (!printable_ascii(server.api_key))
+    return Error::invalid("api_key", "api_key may have printable ASCII characters only, and no spaces");
+  return {};
+}
+
+Result<ChatAnswer> ask(const ServerAddress& server, const std::vector<ChatMessage>& conversation,
+                       const std::function<void(std::string_view)>& on_text, const std::function<bool()>& should_stop) {
+  if (const auto status = check(server); !status) return status.error();
+  ChatAnswer answer;
+  asio::io_context context;
+  asio::ip::tcp::socket socket(context);
+  Exchange exchange(socket, should_stop);
+  if (const auto status = connect(context, socket, server); !status && !exchange.stopped()) return status.error();
+  answer.times.scheduled = answer.times.sent = std::chrono::steady_clock::now();
   AnswerReader reader(answer, on_text);
-  if (auto status = read_answer(socket, answer, reader, should_stop); !status) return status.error();
+  if (!exchange.stopped()) {
+    if (const auto status = exchange.send(make_request(server, conversation)); !status) return status.error();
+    if (const auto status = exchange.receive(reader); !status) return status.error();
+  }
+  answer.stopped = exchange.stopped() && !reader.complete();
   answer.times.end = std::chrono::steady_clock::now();
   return answer;
 }

@@ -3,17 +3,16 @@
 #include <cstdio>
 #include <string>
 
+#include "terminal_text.h"
+
 namespace takt::app {
 
 ExitCode fail(ExitCode code, const Error& error) {
-  // The message stays one line, whatever a file or a system put into it.
+  // The message stays one harmless line, whatever a file, a server or a system put into it.
   std::string line = "takt: ";
   if (!error.field.empty() && error.message.find(error.field) == std::string::npos) line += error.field + ": ";
   line += error.message;
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
-  }
-  std::fprintf(stderr, "%s\n", line.c_str());
+  std::fprintf(stderr, "%s\n", terminal_line(line).c_str());
   return code;
 }
 

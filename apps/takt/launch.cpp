@@ -11,11 +11,12 @@ namespace takt::app {
 namespace {
 
 Result<std::vector<ServableModel>> load_models(const std::vector<ModelSource>& sources,
-                                               const config::ServerConfig& config, InferenceServer& server) {
-  const int threads = report_threads(config);
+                                               const config::ServerConfig& config, InferenceServer& server,
+                                               const StartReport& say) {
+  const int threads = say.threads(config);
   std::vector<ServableModel> models;
   for (const ModelSource& source : sources) {
-    LoadReport report(source.name);
+    LoadReport report(source.name, say);
     server.set_progress(report.text());
     auto model =
         load_servable_model(source, config, threads, server.clock(), [&](std::uint64_t done, std::uint64_t total) {
@@ -30,7 +31,8 @@ Result<std::vector<ServableModel>> load_models(const std::vector<ModelSource>& s
 }  // namespace
 
 std::variant<std::unique_ptr<InferenceServer>, LaunchFailure> launch(const config::ServerConfig& config,
-                                                                     route::KeyRing keys) {
+                                                                     route::KeyRing keys, std::FILE* say_to) {
+  const StartReport say(say_to);
   const auto sources = find_models(config.process.models);
   if (!sources) return LaunchFailure{ExitCode::kModel, sources.error()};
   std::vector<std::string> names;
@@ -41,9 +43,9 @@ std::variant<std::unique_ptr<InferenceServer>, LaunchFailure> launch(const confi
                          listening.error()};
   }
   std::unique_ptr<InferenceServer> server = std::move(*listening);
-  auto models = load_models(*sources, config, *server);
+  auto models = load_models(*sources, config, *server, say);
   if (!models) return LaunchFailure{ExitCode::kModel, models.error()};
-  report_models(*models);
+  say.models(*models);
   server->set_progress("measuring how long steps take here");
   if (const auto status = server->serve(std::move(*models)); !status) {
     const bool contradiction = status.error().code == ErrorCode::kInvalidArgument;

@@ -1,6 +1,7 @@
 // From a configuration to a server that answers, with what a person should see on the way.
 #pragma once
 
+#include <cstdio>
 #include <memory>
 #include <variant>
 #include <vector>
@@ -18,8 +19,9 @@ struct LaunchFailure {
 };
 
 // Listens first, so that a taken port is known at once and /ready tells about the loading; then loads the models and
-// starts their engines. The server refers to nothing outside itself.
+// starts their engines. What a person should know meanwhile goes to `say_to`. The server refers to nothing outside
+// itself.
 std::variant<std::unique_ptr<InferenceServer>, LaunchFailure> launch(const config::ServerConfig& config,
-                                                                     route::KeyRing keys);
+                                                                     route::KeyRing keys, std::FILE* say_to);
 
 }  // namespace takt::app

@@ -116,11 +116,11 @@ ExitCode serve(const config::ServerConfig& config) {
   auto keys = read_keys(config.auth);
   if (!keys) return fail(keys.error().code == ErrorCode::kIo ? ExitCode::kFile : ExitCode::kUsage, keys.error());
   catch_stop_signals();
-  auto launched = launch(config, std::move(*keys));
+  auto launched = launch(config, std::move(*keys), stdout);
   if (const auto* failure = std::get_if<LaunchFailure>(&launched)) return fail(failure->code, failure->error);
   InferenceServer& server = *std::get<0>(launched);
   loading_is_done();
-  report_ready(config, server);
+  StartReport(stdout).ready(config, server);
   while (!wait_for_stop_signal(0, std::chrono::hours(1))) {
   }
   return drain(server, config.process.drain);

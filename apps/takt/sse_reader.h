@@ -16,7 +16,7 @@ class SseReader {
   // kMaxEventBytes.
   Result<std::vector<std::string>> push(std::string_view bytes);
 
-  static constexpr std::size_t kMaxEventBytes = 4 * 1024 * 1024;
+  static constexpr std::size_t kMaxEventBytes = 1024 * 1024;
 
  private:
   void take_line(std::string_view line, std::vector<std::string>& events);

@@ -8,19 +8,17 @@
 #include "core/request.h"
 #include "idle_speed.h"
 #include "readable_bytes.h"
+#include "terminal_text.h"
 #include "version.h"
 
 namespace takt::app {
-namespace {
 
-void say(const std::string& line) {
-  std::printf("%s\n", line.c_str());
-  std::fflush(stdout);
+void StartReport::say(const std::string& line) const {
+  std::fprintf(to_, "%s\n", terminal_line(line).c_str());
+  std::fflush(to_);
 }
 
-}  // namespace
-
-int report_threads(const config::ServerConfig& config) {
+int StartReport::threads(const config::ServerConfig& config) const {
   const CpuBudget budget = detect_cpu_budget();
   const bool given = config.compute.threads > 0;
   const int threads = given ? config.compute.threads : budget.threads;
@@ -34,7 +32,8 @@ int report_threads(const config::ServerConfig& config) {
   return threads;
 }
 
-LoadReport::LoadReport(std::string name) : name_(std::move(name)), text_("loading " + name_) {}
+LoadReport::LoadReport(std::string name, StartReport say)
+    : say_(say), name_(std::move(name)), text_("loading " + name_) {}
 
 bool LoadReport::advance(std::uint64_t done, std::uint64_t total) {
   // A tensor that serves two purposes may be read twice.
@@ -44,12 +43,12 @@ bool LoadReport::advance(std::uint64_t done, std::uint64_t total) {
   if (percent == percent_) return false;
   text_ = "loading " + name_ + ": " + std::to_string(percent) + " % (" + readable_bytes(done) + " of " +
           readable_bytes(total) + ")";
-  if (percent / 25 != percent_ / 25) say(text_);
+  if (percent / 25 != percent_ / 25) say_.say(text_);
   percent_ = percent;
   return true;
 }
 
-void report_models(const std::vector<ServableModel>& models) {
+void StartReport::models(const std::vector<ServableModel>& models) const {
   for (const auto& model : models) {
     for (const auto& note : model.notes) say(model.name + ": " + note);
   }
@@ -60,7 +59,7 @@ void report_models(const std::vector<ServableModel>& models) {
   }
 }
 
-void report_ready(const config::ServerConfig& config, const InferenceServer& server) {
+void StartReport::ready(const config::ServerConfig& config, const InferenceServer& server) const {
   const ServiceTargets targets;
   const auto& measured = server.measured_steps();
   for (std::size_t i = 0; i < measured.size(); ++i) {

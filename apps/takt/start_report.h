@@ -1,7 +1,8 @@
-// What `takt serve` tells a person while it starts, on standard output.
+// What a server tells a person while it starts.
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -12,26 +13,35 @@
 
 namespace takt::app {
 
-// Says which threads there are and why (E5), and returns the number of compute threads.
-int report_threads(const config::ServerConfig& config);
+class StartReport {
+ public:
+  explicit StartReport(std::FILE* to) : to_(to) {}
+
+  // One line, whatever a file put into it.
+  void say(const std::string& line) const;
+  // Says which threads there are and why (E5), and returns the number of compute threads.
+  int threads(const config::ServerConfig& config) const;
+  void models(const std::vector<ServableModel>& models) const;
+  // The address, and the targets that this machine cannot meet even idle.
+  void ready(const config::ServerConfig& config, const InferenceServer& server) const;
+
+ private:
+  std::FILE* to_;
+};
 
 // Progress of loading one model, in bytes (E9).
 class LoadReport {
  public:
-  explicit LoadReport(std::string name);
+  LoadReport(std::string name, StartReport say);
   // True when text() has changed; prints at every quarter.
   bool advance(std::uint64_t done, std::uint64_t total);
   const std::string& text() const { return text_; }
 
  private:
+  StartReport say_;
   std::string name_;
   std::string text_;
   int percent_ = 0;
 };
-
-void report_models(const std::vector<ServableModel>& models);
-
-// The address, and the targets that this machine cannot meet even idle.
-void report_ready(const config::ServerConfig& config, const InferenceServer& server);
 
 }  // namespace takt::app

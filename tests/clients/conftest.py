@@ -6,6 +6,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
+from hostile_server import HostileServer  # noqa: E402
 from takt_process import ROOT, TaktServer  # noqa: E402
 
 
@@ -57,3 +58,17 @@ def tiny_model():
     if not path.exists():
         pytest.skip("missing: tests/data/tiny.gguf")
     return str(path)
+
+
+@pytest.fixture
+def hostile():
+    """Starts servers that answer any bytes."""
+    servers = []
+
+    def start_hostile(*arguments, **options):
+        servers.append(HostileServer(*arguments, **options))
+        return servers[-1]
+
+    yield start_hostile
+    for one in servers:
+        one.close()

@@ -77,7 +77,7 @@ def test_ctrl_c_stops_the_answer_only(terminal):
     at = chat.expect("Talk", at)
     wait_until(lambda: (chat.expect("", at), len(chat.shown) > at + 10)[1], "some of the answer")
     chat.type("\x03")
-    at = chat.expect("[stopped, ", at)
+    at = chat.expect("[fake: stopped, ", at)
     at = chat.expect("> ", at)
     assert chat.process.poll() is None
     chat.type("\x03")

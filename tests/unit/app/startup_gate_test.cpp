@@ -58,7 +58,7 @@ TEST(StartupGate, OnceOpenTheRealHandlerAnswersEverything) {
 }
 
 TEST(LoadReport, TellsBytesAndNeverMoreThanAllOfThem) {
-  LoadReport report("model");
+  LoadReport report("model", StartReport(stderr));
   EXPECT_EQ(report.text(), "loading model");
   EXPECT_TRUE(report.advance(10'000'000, 100'000'000));
   EXPECT_EQ(report.text(), "loading model: 10 % (10 MB of 100 MB)");
