@@ -167,8 +167,8 @@ class Exchange {
         continue;
       }
       if (error == asio::error::eof) {
-        error = {};
-        parser_.put_eof(error);
+        error = http::error::end_of_stream;
+        if (parser_.got_some()) parser_.put_eof(error);
       }
       if (error) return io_error(error);
       if (auto status = parse_buffered(answer); !status) return status;
