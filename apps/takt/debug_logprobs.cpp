@@ -11,12 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "json_line.h"
+
 namespace takt {
 namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMaxLineBytes = std::size_t{64} << 20;
 constexpr std::size_t kMaxDepth = 8;
 
 std::optional<std::int64_t> whole_number(const json::value& value, std::int64_t min, std::int64_t max) {
@@ -68,25 +69,15 @@ Result<std::vector<IdsAtPosition>> ids_at(const json::object& given) {
   return result;
 }
 
-Result<LogprobQuery> parse_line(std::string_view line) {
-  if (line.size() > kMaxLineBytes)
-    return Error::invalid("", "a line has at most " + std::to_string(kMaxLineBytes) + " bytes");
-  json::parse_options limits;
-  limits.max_depth = kMaxDepth;
-  json::error_code failure;
-  const json::value parsed = json::parse(line, failure, {}, limits);
-  if (failure) return Error::invalid("", "not valid JSON: " + failure.message());
-  const json::object* given = parsed.if_object();
-  if (given == nullptr) return Error::invalid("", "a line must be a JSON object");
-
+Result<LogprobQuery> query_of(const json::object& given) {
   LogprobQuery query;
-  auto prompt = ids(*given, "prompt_ids");
+  auto prompt = ids(given, "prompt_ids");
   if (!prompt) return prompt.error();
-  auto generate = count(*given, "generate", query.generate);
+  auto generate = count(given, "generate", query.generate);
   if (!generate) return generate.error();
-  auto top = count(*given, "top", query.top);
+  auto top = count(given, "top", query.top);
   if (!top) return top.error();
-  auto wanted = ids_at(*given);
+  auto wanted = ids_at(given);
   if (!wanted) return wanted.error();
   query.prompt_ids = std::move(*prompt);
   query.generate = *generate;
@@ -100,11 +91,11 @@ json::array list(const std::vector<Number>& numbers) {
   return json::array(numbers.begin(), numbers.end());
 }
 
-json::object answer_line(LogprobProbe& probe, std::string_view line) {
-  const auto query = parse_line(line);
-  if (!query) return {{"error", query.error().message}};
+Result<json::object> answer(LogprobProbe& probe, const json::object& given) {
+  const auto query = query_of(given);
+  if (!query) return query.error();
   const auto answer = probe.answer(*query);
-  if (!answer) return {{"error", answer.error().message}};
+  if (!answer) return answer.error();
   json::array positions;
   for (const PositionLogprobs& position : answer->positions) {
     positions.push_back({{"pos", position.position},
@@ -114,18 +105,14 @@ json::object answer_line(LogprobProbe& probe, std::string_view line) {
                          {"ids", list(position.ids)},
                          {"logprobs", list(position.logprobs)}});
   }
-  return {{"greedy_ids", list(answer->greedy_ids)}, {"positions", std::move(positions)}};
+  return json::object{{"greedy_ids", list(answer->greedy_ids)}, {"positions", std::move(positions)}};
 }
 
 }  // namespace
 
 int run_debug_logprobs(LogprobProbe& probe, std::istream& in, std::ostream& out) {
-  std::string line;
-  while (std::getline(in, line)) {
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    out << json::serialize(answer_line(probe, line)) << '\n' << std::flush;
-  }
-  return out ? 0 : 1;
+  const auto look_up = [&](const json::object& given) { return answer(probe, given); };
+  return filter_json_lines(in, out, kMaxDepth, look_up) ? 0 : 1;
 }
 
 }  // namespace takt

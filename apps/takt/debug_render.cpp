@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "json_line.h"
 #include "text/chat_template.h"
 
 namespace takt {
@@ -14,21 +15,9 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMaxLineBytes = std::size_t{64} << 20;
 constexpr std::size_t kMaxDepth = 120;  // below what the template engine accepts
 
-Result<TemplateContext> context_of_line(std::string_view line) {
-  if (line.size() > kMaxLineBytes) {
-    return Error::invalid("", "a line has at most " + std::to_string(kMaxLineBytes) + " bytes");
-  }
-  json::parse_options limits;
-  limits.max_depth = kMaxDepth;
-  json::error_code failure;
-  json::value parsed = json::parse(line, failure, {}, limits);
-  if (failure) return Error::invalid("", "not valid JSON: " + failure.message());
-  if (!parsed.is_object()) return Error::invalid("", "a line must be a JSON object");
-
-  json::object& given = parsed.get_object();
+Result<TemplateContext> context_of(const json::object& given) {
   json::object context;
   for (const char* name : {"messages", "tools", "documents"}) {
     const json::value* value = given.if_contains(name);
@@ -51,11 +40,11 @@ Result<TemplateContext> context_of_line(std::string_view line) {
   return result;
 }
 
-json::object answer_line(const ChatTemplate& compiled, std::string_view line) {
-  const auto context = context_of_line(line);
-  if (!context) return {{"error", context.error().message}};
+Result<json::object> answer(const ChatTemplate& compiled, const json::object& given) {
+  const auto context = context_of(given);
+  if (!context) return context.error();
   auto rendered = compiled.render(*context);
-  if (!rendered) return {{"error", rendered.error().message}};
+  if (!rendered) return rendered.error();
   json::object answer{{"output", rendered->text}};
   if (!rendered->untrusted.empty()) {
     json::array ranges;
@@ -71,15 +60,11 @@ int run_debug_render(std::string template_source, std::istream& in, std::ostream
                      std::vector<std::string> control_tokens) {
   const auto compiled = ChatTemplate::compile(template_source, std::move(control_tokens));
   if (!compiled) {
-    out << json::serialize(json::object{{"error", compiled.error().message}}) << '\n';
+    put_error_line(out, compiled.error());
     return 1;
   }
-  std::string line;
-  while (std::getline(in, line)) {
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    out << json::serialize(answer_line(**compiled, line)) << '\n' << std::flush;
-  }
-  return out ? 0 : 1;
+  const auto render = [&](const json::object& given) { return answer(**compiled, given); };
+  return filter_json_lines(in, out, kMaxDepth, render) ? 0 : 1;
 }
 
 }  // namespace takt

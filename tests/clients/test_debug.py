@@ -57,3 +57,19 @@ def test_inspect_shows_what_a_file_holds_and_costs(tiny_model):
     shown = json.loads(run("inspect", tiny_model, "--json").stdout)
     assert shown["metadata"]["general.architecture"] == "llama"
     assert shown["cost"]["kv_blocks"] > 0 and shown["tensors"]
+
+
+def test_lines_that_are_no_objects_are_answered_by_errors_and_the_next_one_as_ever(tiny_model, tmp_path):
+    template = tmp_path / "t.jinja"
+    template.write_text("{{ messages | length }}")
+    wrong = ["[]", "1", "nul", "{", '"text"', "[" * 100000, '{"a": ' + "[" * 200 + "]" * 200 + "}"]
+    for arguments, good in ((["tokenize", "--model", "fake:"], {"text": "Hi"}), (["render", "--template", str(template)], {"messages": []}),
+                            (["logprobs", "--model", tiny_model], {"prompt_ids": [1]})):
+        *errors, last = lines(*arguments, given=[*wrong, good])
+        assert all(list(answer) == ["error"] for answer in errors)
+        assert "error" not in last
+
+
+def test_answers_that_cannot_be_written_are_an_exit_code():
+    with open("/dev/full", "w") as full:
+        assert run("debug", "tokenize", "--model", "fake:", stdin='{"text": "Hi"}\n' * 10, stdout=full).returncode == 1
