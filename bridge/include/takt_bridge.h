@@ -17,8 +17,8 @@ typedef enum {
   TAKT_BRIDGE_OK = 0,
   TAKT_BRIDGE_INPUT = 1,  /* template or context can't be read: syntax, JSON, UTF-8, types */
   TAKT_BRIDGE_RAISED = 2, /* the template refuses: the error text is its own words, by raise_exception */
-  TAKT_BRIDGE_RENDER = 3, /* the engine fails while rendering */
-  TAKT_BRIDGE_LIMIT = 4,  /* size or fuel; the error text names the limit */
+  TAKT_BRIDGE_RENDER = 3, /* the engine fails while rendering, its own faults too */
+  TAKT_BRIDGE_LIMIT = 4,  /* size, depth, fuel or time; the error text names the limit */
   TAKT_BRIDGE_PANIC = 5   /* a fault of the bridge */
 } takt_bridge_status;
 
@@ -42,7 +42,7 @@ typedef struct {
   size_t template_bytes;
   size_t context_bytes;
   size_t output_bytes;
-  /* Steps of a rendering, about one per instruction and per 64 bytes made: base + per_byte * bytes of the context, at most `most`. */
+  /* Steps of a rendering, about one per instruction, per 64 bytes made and per 8 items visited: base + per_byte * bytes of the context, at most `most`. */
   uint64_t fuel_base;
   uint64_t fuel_per_byte;
   uint64_t fuel_most;

@@ -1,23 +1,28 @@
 //! One compiled chat template: minijinja set up as Hugging Face sets up Jinja2.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::error::Error as _;
 use std::fmt;
-use std::io;
 use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
 
+use minijinja::machinery::{self, CompiledTemplate, Instructions, TemplateConfig};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value};
 
 use crate::context::Context;
 use crate::guard::{may_be_placeholder, ControlTokens, Guard};
-use crate::{json, python, rewrite};
+use crate::meter::{self, Stop};
+use crate::{instrument, json, python, rewrite, values};
 
 const NAME: &str = "chat_template";
 
+/// The last resort, where an instruction takes longer than the steps that it counts as.
+const MAX_TIME: Duration = Duration::from_secs(20);
+
+/// Values are at most 200 levels deep, macros at most 500 frames.
 const STACK_BASE: usize = 8 << 20;
-/// Measured: up to 70 bytes.
-const STACK_PER_FUEL: usize = 128;
 /// Measured: up to 400 bytes.
 const STACK_PER_SOURCE_BYTE: usize = 1024;
 
@@ -63,8 +68,20 @@ pub enum Failure {
     Limit(String),
 }
 
+struct Code<'s>(Instructions<'s>);
+
+self_cell::self_cell!(
+    /// The source as rendered, and what was compiled from it.
+    struct Program {
+        owner: String,
+        #[covariant]
+        dependent: Code,
+    }
+);
+
 pub struct ChatTemplate {
     environment: Environment<'static>,
+    program: Program,
     control_tokens: ControlTokens,
     private_use: HashSet<char>,
     limits: Limits,
@@ -81,13 +98,12 @@ impl ChatTemplate {
         }
         let source_as_rendered = rewrite::rewrite(source).map_err(Failure::Limit)?;
         // Long chains of operators nest the syntax tree as deep as they are long.
-        let environment = on_deep_stack(STACK_BASE + STACK_PER_SOURCE_BYTE * source.len(), || {
-            let mut environment = environment()?;
-            environment.add_template_owned(NAME, source_as_rendered).map_err(|e| Failure::Input(describe(&e)))?;
-            Ok(environment)
+        let program = on_deep_stack(STACK_BASE + STACK_PER_SOURCE_BYTE * source.len(), || {
+            Program::try_new(source_as_rendered, |source| compile(source))
         })?;
         Ok(ChatTemplate {
-            environment,
+            environment: environment(),
+            program,
             control_tokens: ControlTokens::new(control_tokens).map_err(Failure::Input)?,
             private_use: source.chars().filter(|&c| may_be_placeholder(c)).collect(),
             limits,
@@ -102,10 +118,8 @@ impl ChatTemplate {
                 self.limits.context_bytes
             )));
         }
-        // Each step may nest values one level deeper, and printing, comparing or dropping them takes stack for each level.
         let fuel = self.limits.fuel.of_context(context_json.len());
-        let stack = STACK_BASE + STACK_PER_FUEL * usize::try_from(fuel).unwrap_or(0);
-        on_deep_stack(stack, || self.render_with(context_json, options, fuel))
+        on_deep_stack(STACK_BASE, || self.render_with(context_json, options, fuel))
     }
 
     fn render_with(&self, context_json: &str, options: &Options, fuel: u64) -> Result<Prompt, Failure> {
@@ -127,19 +141,31 @@ impl ChatTemplate {
     }
 
     fn render_value(&self, root: Value, fuel: u64) -> Result<String, Failure> {
-        let mut out = BoundedWriter { bytes: Vec::new(), limit: self.limits.output_bytes, overflown: false };
         let mut environment = self.environment.clone();
         environment.set_fuel(Some(fuel));
-        let template = environment.get_template(NAME).map_err(|e| Failure::Render(describe(&e)))?;
-        let result = template.render_captured_to(root, &mut out).map(drop);
-        if out.overflown {
+        let Code(code) = self.program.borrow_dependent();
+        let mut text = String::new();
+        let result = meter::metered(fuel, MAX_TIME, || {
+            let mut out = machinery::make_string_output(&mut text);
+            machinery::eval(&environment, code, root, &BTreeMap::new(), &mut out, AutoEscape::None).map(drop)
+        });
+        match result {
+            Ok(result) => result.map_err(|e| failure(&e, fuel))?,
+            Err(Stop::Steps) => return Err(too_many_steps(fuel)),
+            Err(Stop::Time) => {
+                let message =
+                    format!("the chat template takes longer than the limit of {} seconds", MAX_TIME.as_secs());
+                return Err(Failure::Limit(message));
+            }
+            Err(Stop::Panic(words)) => return Err(Failure::Render(format!("the engine failed: {words}"))),
+        }
+        if text.len() > self.limits.output_bytes {
             return Err(Failure::Limit(format!(
                 "the rendered prompt is longer than the limit of {} bytes",
                 self.limits.output_bytes
             )));
         }
-        result.map_err(|e| failure(&e, fuel))?;
-        String::from_utf8(out.bytes).map_err(|_| Failure::Render("the rendered prompt is not UTF-8".into()))
+        Ok(text)
     }
 }
 
@@ -163,14 +189,19 @@ fn on_deep_stack<T: Send>(stack: usize, work: impl FnOnce() -> T + Send) -> T {
     }
 }
 
-fn environment() -> Result<Environment<'static>, Failure> {
-    let mut environment = Environment::new();
-    let syntax = SyntaxConfig::builder()
+fn compile(source: &str) -> Result<Code<'_>, Failure> {
+    let syntax_config = SyntaxConfig::builder()
         .trim_blocks(true)
         .lstrip_blocks(true)
         .build()
         .map_err(|e| Failure::Input(describe(&e)))?;
-    environment.set_syntax(syntax);
+    let config = TemplateConfig { syntax_config, default_auto_escape: Arc::new(|_| AutoEscape::None) };
+    let compiled = CompiledTemplate::new(NAME, source, &config).map_err(|e| Failure::Input(describe(&e)))?;
+    instrument::instrument(&compiled.instructions).map(Code).map_err(Failure::Limit)
+}
+
+fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Lenient);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_formatter(python::format_value);
@@ -178,18 +209,26 @@ fn environment() -> Result<Environment<'static>, Failure> {
     environment.add_filter("d", python::default);
     environment.add_filter("default", python::default);
     environment.add_filter("float", python::float);
+    environment.add_filter("format", python::format);
     environment.add_filter("indent", python::indent);
     environment.add_filter("int", python::int);
     environment.add_filter("join", python::join);
     environment.add_filter("string", python::string);
+    environment.add_filter("sum", python::sum);
     environment.add_filter("tojson", json::tojson);
     environment.add_filter("trim", python::trim);
+    environment.add_filter(instrument::OWN, values::own);
+    environment.add_filter(instrument::OWN_PART, values::own_part);
+    environment.add_filter(instrument::DICT, values::dict_of);
     environment.add_test("iterable", python::is_iterable);
     environment.add_test("sequence", python::is_sequence);
+    environment.add_function("namespace", python::namespace);
+    // It prints everything there is, uncounted.
+    environment.remove_global("debug");
     environment.add_function("raise_exception", |message: String| -> Result<Value, Error> {
         Err(Error::new(ErrorKind::InvalidOperation, "raise_exception").with_source(Raised(message)))
     });
-    Ok(environment)
+    environment
 }
 
 /// The template refuses the conversation.
@@ -215,11 +254,13 @@ fn failure(error: &Error, fuel: u64) -> Failure {
         cause = current.source();
     }
     if out_of_fuel {
-        return Failure::Limit(format!(
-            "the chat template takes more than {fuel} steps, the limit for this conversation"
-        ));
+        return too_many_steps(fuel);
     }
     Failure::Render(describe(error))
+}
+
+fn too_many_steps(fuel: u64) -> Failure {
+    Failure::Limit(format!("the chat template takes more than {fuel} steps, the limit for this conversation"))
 }
 
 /// The innermost cause with its place: what a person needs to find the fault in the template.
@@ -232,26 +273,5 @@ fn describe(error: &Error) -> String {
     match innermost.line().or(error.line()) {
         Some(line) => format!("{what} (line {line} of the chat template)"),
         None => what,
-    }
-}
-
-struct BoundedWriter {
-    bytes: Vec<u8>,
-    limit: usize,
-    overflown: bool,
-}
-
-impl io::Write for BoundedWriter {
-    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        if data.len() > self.limit - self.bytes.len() {
-            self.overflown = true;
-            return Err(io::Error::new(io::ErrorKind::Other, "output limit"));
-        }
-        self.bytes.extend_from_slice(data);
-        Ok(data.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

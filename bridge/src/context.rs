@@ -7,6 +7,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::clock;
 use crate::guard::{may_be_placeholder, Guard};
+use crate::values;
 
 /// Appended to the last message when its text is to be continued; the prompt is cut where it comes out.
 const CONTINUE_TAG: &str = "CONTINUE_FINAL_MESSAGE_TAG ";
@@ -115,7 +116,7 @@ impl Context {
             let own_token = TOKEN_NAMES.contains(&key.as_str());
             let value = match value {
                 Json::String(text) if own_token && guard.is_control_token(text) => Value::from(text.as_str()),
-                value => to_value(value, key, guard),
+                value => to_value(value, key, guard)?,
             };
             pairs.push((Value::from(key.as_str()), value));
         }
@@ -164,22 +165,25 @@ fn scan_private_use(text: &str, found: &mut HashSet<char>) {
 }
 
 // The JSON parser limits the depth (128), so recursion is bounded.
-fn to_value(value: &Json, key: &str, guard: &mut Guard) -> Value {
-    match value {
+fn to_value(value: &Json, key: &str, guard: &mut Guard) -> Result<Value, String> {
+    Ok(match value {
         Json::Null => Value::from(()),
         Json::Bool(b) => Value::from(*b),
         Json::Number(n) => number(n.as_str()),
         Json::String(text) => Value::from(guard.protect_value(key, text).as_deref().unwrap_or(text)),
-        Json::Array(items) => items.iter().map(|item| to_value(item, key, guard)).collect::<Vec<_>>().into(),
+        Json::Array(items) => {
+            let items = items.iter().map(|item| to_value(item, key, guard)).collect::<Result<_, _>>()?;
+            values::list(items).map_err(|e| e.to_string())?
+        }
         Json::Object(map) => {
             let mut pairs = Vec::with_capacity(map.len());
             for (key, item) in map {
                 let protected = guard.protect(key);
-                pairs.push((Value::from(protected.as_deref().unwrap_or(key)), to_value(item, key, guard)));
+                pairs.push((Value::from(protected.as_deref().unwrap_or(key)), to_value(item, key, guard)?));
             }
-            Value::from_pairs(pairs)
+            values::dict(pairs).map_err(|e| e.to_string())?
         }
-    }
+    })
 }
 
 /// An integer where the text is one, else a float, as Python's json reads it.

@@ -3,13 +3,15 @@
 use std::fmt::Write;
 
 use minijinja::value::{Kwargs, ValueKind};
-use minijinja::{Error, ErrorKind, State, Value};
+use minijinja::{Error, ErrorKind, Value};
 
 use crate::guard::may_be_placeholder;
-use crate::python::{float_repr, indentation, too_deep, MAX_DEPTH};
+use crate::meter::spend_printed;
+use crate::python::{float_repr, indentation};
+use crate::values::{too_deep, MAX_DEPTH};
 
 /// The filter `tojson` as Hugging Face defines it: `json.dumps(x, ensure_ascii=False, indent=None, separators=None, sort_keys=False)`.
-pub fn tojson(state: &State, value: &Value, positional: Option<bool>, kwargs: Kwargs) -> Result<String, Error> {
+pub fn tojson(value: &Value, positional: Option<bool>, kwargs: Kwargs) -> Result<String, Error> {
     let ensure_ascii = match positional {
         Some(flag) => flag,
         None => kwargs.get::<Option<bool>>("ensure_ascii")?.unwrap_or(false),
@@ -28,13 +30,12 @@ pub fn tojson(state: &State, value: &Value, positional: Option<bool>, kwargs: Kw
     let sort_keys = kwargs.get::<Option<bool>>("sort_keys")?.unwrap_or(false);
     kwargs.assert_all_used()?;
     let mut writer =
-        JsonWriter { state, out: String::new(), charged: 0, depth: 0, ensure_ascii, indent, item, key, sort_keys };
+        JsonWriter { out: String::new(), charged: 0, depth: 0, ensure_ascii, indent, item, key, sort_keys };
     writer.value(value)?;
     Ok(writer.out)
 }
 
-struct JsonWriter<'a, 'e, 's> {
-    state: &'a State<'e, 's>,
+struct JsonWriter {
     out: String,
     charged: usize,
     depth: usize,
@@ -45,7 +46,7 @@ struct JsonWriter<'a, 'e, 's> {
     sort_keys: bool,
 }
 
-impl JsonWriter<'_, '_, '_> {
+impl JsonWriter {
     fn value(&mut self, value: &Value) -> Result<(), Error> {
         match value.kind() {
             ValueKind::None => self.out.push_str("null"),
@@ -77,7 +78,7 @@ impl JsonWriter<'_, '_, '_> {
         let mut first = true;
         for item in value.try_iter()?.checked() {
             let item = item?;
-            self.separate(&mut first)?;
+            self.separate(&mut first);
             self.value(&item)?;
         }
         self.close(']', first);
@@ -92,7 +93,7 @@ impl JsonWriter<'_, '_, '_> {
         }
         let mut first = true;
         for key in keys {
-            self.separate(&mut first)?;
+            self.separate(&mut first);
             match key.as_str() {
                 Some(text) => self.string(text),
                 None => {
@@ -117,16 +118,18 @@ impl JsonWriter<'_, '_, '_> {
         Ok(())
     }
 
-    fn separate(&mut self, first: &mut bool) -> Result<(), Error> {
+    fn separate(&mut self, first: &mut bool) {
         if !*first {
             self.out.push_str(&self.item);
         }
         *first = false;
         self.new_line(self.depth);
-        // One unit for every four bytes, the engine's own price of serialising.
-        let grown = self.out.len() - self.charged;
+        self.charge();
+    }
+
+    fn charge(&mut self) {
+        spend_printed(self.out.len() - self.charged);
         self.charged = self.out.len();
-        self.state.consume_fuel(1 + grown as u64 / 4)
     }
 
     fn close(&mut self, bracket: char, empty: bool) {
@@ -135,6 +138,7 @@ impl JsonWriter<'_, '_, '_> {
             self.new_line(self.depth);
         }
         self.out.push(bracket);
+        self.charge();
     }
 
     fn new_line(&mut self, depth: usize) {

@@ -1,27 +1,23 @@
 //! What templates expect of Python's own types: `str()`, `repr()`, their methods, Markup escaping, a few filters and tests.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt::Write;
 
-use minijinja::value::{Kwargs, ValueKind};
+use minijinja::value::{Kwargs, Rest, ValueKind, ValueOrKwargs};
 use minijinja::{AutoEscape, Error, ErrorKind, Output, State, Value};
 use minijinja_contrib::pycompat::unknown_method_callback;
 
 use crate::guard::may_be_placeholder;
-
-/// Of printed and serialised values; a namespace may even hold itself.
-pub const MAX_DEPTH: usize = 200;
+use crate::meter::{spend_copied, spend_printed};
+use crate::values::{self, is_container, is_tuple, too_deep, MAX_DEPTH};
 
 const MAX_INDENT: usize = 64;
-
-pub fn too_deep() -> Error {
-    Error::new(ErrorKind::InvalidOperation, format!("a value is nested deeper than {MAX_DEPTH} levels"))
-}
 
 /// Prints a value as `str()` does; under autoescaping, what is not Markup is escaped as markupsafe does.
 pub fn format_value(out: &mut Output, state: &mut State, value: &Value) -> Result<(), Error> {
     let escapes = !matches!(state.auto_escape(), AutoEscape::None) && !value.is_safe();
-    let text = str_of(state, value)?;
+    let text = str_of(value)?;
     if escapes {
         Ok(out.write_str(&escape_markup(&text))?)
     } else {
@@ -30,26 +26,31 @@ pub fn format_value(out: &mut Output, state: &mut State, value: &Value) -> Resul
 }
 
 /// `str(value)`; nothing for an undefined value.
-fn str_of<'v>(state: &State, value: &'v Value) -> Result<Cow<'v, str>, Error> {
+fn str_of(value: &Value) -> Result<Cow<'_, str>, Error> {
     if let Some(text) = value.as_str() {
         return Ok(Cow::Borrowed(text));
     }
     if value.is_undefined() {
         return Ok(Cow::Borrowed(""));
     }
-    let mut writer = ReprWriter { state, out: String::new(), charged: 0, depth: 0 };
-    writer.value(value)?;
-    Ok(Cow::Owned(writer.out))
+    repr(value).map(Cow::Owned)
 }
 
-struct ReprWriter<'a, 'e, 's> {
-    state: &'a State<'e, 's>,
+/// `repr(value)`.
+pub fn repr(value: &Value) -> Result<String, Error> {
+    let mut writer = ReprWriter { out: String::new(), charged: 0, depth: 0 };
+    writer.value(value)?;
+    writer.charge();
+    Ok(writer.out)
+}
+
+struct ReprWriter {
     out: String,
     charged: usize,
     depth: usize,
 }
 
-impl ReprWriter<'_, '_, '_> {
+impl ReprWriter {
     fn value(&mut self, value: &Value) -> Result<(), Error> {
         match value.kind() {
             ValueKind::Undefined => self.out.push_str("Undefined"),
@@ -59,7 +60,7 @@ impl ReprWriter<'_, '_, '_> {
             ValueKind::Number => self.out.push_str(&float_repr(f64::try_from(value.clone())?)),
             ValueKind::String => self.string(value.as_str().unwrap_or_default()),
             ValueKind::Map => self.map(value)?,
-            ValueKind::Seq | ValueKind::Iterable if value.is_tuple() => self.sequence(value, "(", ")")?,
+            ValueKind::Seq | ValueKind::Iterable if is_tuple(value) => self.sequence(value, "(", ")")?,
             ValueKind::Seq | ValueKind::Iterable => self.sequence(value, "[", "]")?,
             _ => write!(self.out, "{value}")?,
         }
@@ -72,11 +73,11 @@ impl ReprWriter<'_, '_, '_> {
         let mut count = 0usize;
         for item in value.try_iter()?.checked() {
             let item = item?;
-            self.separate(count)?;
+            self.separate(count);
             self.value(&item)?;
             count += 1;
         }
-        if count == 1 && value.is_tuple() {
+        if count == 1 && is_tuple(value) {
             self.out.push(',');
         }
         self.out.push_str(close);
@@ -89,7 +90,7 @@ impl ReprWriter<'_, '_, '_> {
         self.out.push('{');
         for (count, key) in value.try_iter()?.checked().enumerate() {
             let key = key?;
-            self.separate(count)?;
+            self.separate(count);
             self.value(&key)?;
             self.out.push_str(": ");
             self.value(&value.get_item(&key)?)?;
@@ -107,14 +108,16 @@ impl ReprWriter<'_, '_, '_> {
         Ok(())
     }
 
-    fn separate(&mut self, count: usize) -> Result<(), Error> {
+    fn separate(&mut self, count: usize) {
         if count > 0 {
             self.out.push_str(", ");
         }
-        // One unit for every four bytes, the engine's own price of serialising.
-        let grown = self.out.len() - self.charged;
+        self.charge();
+    }
+
+    fn charge(&mut self) {
+        spend_printed(self.out.len() - self.charged);
         self.charged = self.out.len();
-        self.state.consume_fuel(1 + grown as u64 / 4)
     }
 
     fn string(&mut self, text: &str) {
@@ -257,13 +260,7 @@ pub fn float(value: &Value, default: Option<Value>) -> Value {
 
 /// The filter `indent`: every line but the first (with `first` that too) begins with `width`; blank lines stay empty unless `blank`. Unlike
 /// minijinja's it keeps a line break at the end.
-pub fn indent(
-    state: &State,
-    text: &str,
-    width: Option<Value>,
-    first: Option<bool>,
-    kwargs: Kwargs,
-) -> Result<String, Error> {
+pub fn indent(text: &str, width: Option<Value>, first: Option<bool>, kwargs: Kwargs) -> Result<String, Error> {
     let width = width.map_or_else(|| kwargs.get::<Option<Value>>("width"), |width| Ok(Some(width)))?;
     let first = first.map_or_else(|| kwargs.get::<Option<bool>>("first"), |first| Ok(Some(first)))?.unwrap_or(false);
     let blank = kwargs.get::<Option<bool>>("blank")?.unwrap_or(false);
@@ -275,7 +272,7 @@ pub fn indent(
     let mut out = String::new();
     for (number, line) in lines(text).enumerate() {
         // Every line may grow by the width, so pay before.
-        state.consume_fuel(1 + width.len() as u64 / 64)?;
+        spend_copied(width.len());
         if number > 0 {
             out.push('\n');
         }
@@ -289,13 +286,13 @@ pub fn indent(
 
 /// A width in blanks or the text itself.
 pub fn indentation(width: &Value, filter: &str) -> Result<String, Error> {
-    if let Some(text) = width.as_str() {
-        return Ok(text.to_owned());
-    }
-    match width.as_usize().filter(|&n| n <= MAX_INDENT) {
-        Some(blanks) => Ok(" ".repeat(blanks)),
-        None => Err(Error::new(ErrorKind::InvalidOperation, format!("{filter}: the width must be 0 to {MAX_INDENT}"))),
-    }
+    let text = match width.as_str() {
+        Some(text) => Some(text.to_owned()),
+        None => width.as_usize().filter(|&n| n <= MAX_INDENT).map(|blanks| " ".repeat(blanks)),
+    };
+    text.filter(|text| text.len() <= MAX_INDENT).ok_or_else(|| {
+        Error::new(ErrorKind::InvalidOperation, format!("{filter}: the width must be 0 to {MAX_INDENT}"))
+    })
 }
 
 /// The lines of a text as `str.splitlines` finds them, and an empty one after a line break at the end.
@@ -323,24 +320,30 @@ fn is_space(c: char) -> bool {
 }
 
 /// The filter `trim`: `str.strip` of anything.
-pub fn trim(state: &State, value: &Value, chars: Option<&str>) -> Result<String, Error> {
-    let text = str_of(state, value)?;
+pub fn trim(value: &Value, chars: Option<&str>) -> Result<String, Error> {
+    let text = str_of(value)?;
     Ok(match chars {
         None => text.trim_matches(is_space).to_owned(),
-        Some(chars) => text.trim_matches(|c| chars.contains(c)).to_owned(),
+        Some(chars) => text.trim_matches(one_of(chars)).to_owned(),
     })
 }
 
+/// A pattern of single characters that takes the same time however many there are.
+fn one_of(chars: &str) -> impl Fn(char) -> bool {
+    let set: HashSet<char> = chars.chars().collect();
+    move |c| set.contains(&c)
+}
+
 /// The filter `string`: `str()`, which leaves Markup what it is.
-pub fn string(state: &State, value: &Value) -> Result<Value, Error> {
+pub fn string(value: &Value) -> Result<Value, Error> {
     match value.as_str() {
         Some(_) => Ok(value.clone()),
-        None => Ok(Value::from(str_of(state, value)?.into_owned())),
+        None => Ok(Value::from(str_of(value)?.into_owned())),
     }
 }
 
 /// The filter `join`: the items, or one attribute of each, with a text between them.
-pub fn join(state: &State, value: &Value, between: Option<&str>, kwargs: Kwargs) -> Result<String, Error> {
+pub fn join(value: &Value, between: Option<&str>, kwargs: Kwargs) -> Result<String, Error> {
     let between = match between {
         Some(between) => between,
         None => kwargs.get::<Option<&str>>("d")?.unwrap_or_default(),
@@ -354,38 +357,112 @@ pub fn join(state: &State, value: &Value, between: Option<&str>, kwargs: Kwargs)
             Some(name) => item.get_attr(name)?,
             None => item,
         };
-        state.consume_fuel(1 + between.len() as u64 / 64)?;
+        let text = str_of(&item)?;
+        spend_copied(between.len() + text.len());
         if count > 0 {
             out.push_str(between);
         }
-        out.push_str(&str_of(state, &item)?);
+        out.push_str(&text);
     }
     Ok(out)
 }
 
-/// Methods of Python's types. Those that the library's own set has not, or has with other white space, come first.
-pub fn method(state: &mut State, value: &Value, name: &str, args: &[Value]) -> Result<Value, Error> {
-    if let Some(text) = value.as_str() {
-        let no_characters = args.is_empty() || (args.len() == 1 && args[0].is_none());
-        match name {
-            "strip" if no_characters => return Ok(text.trim_matches(is_space).into()),
-            "lstrip" if no_characters => return Ok(text.trim_start_matches(is_space).into()),
-            "rstrip" if no_characters => return Ok(text.trim_end_matches(is_space).into()),
-            _ => {}
+/// The filter `sum`, of numbers only: adding up lists or texts copies the sum for each of them.
+pub fn sum(
+    state: &State,
+    values: Value,
+    attribute: Option<&str>,
+    start: Option<Value>,
+    kwargs: Kwargs,
+) -> Result<Value, Error> {
+    let start = start.map_or_else(|| kwargs.get::<Option<Value>>("start"), |start| Ok(Some(start)))?;
+    if start.as_ref().is_some_and(|start| !start.is_number()) {
+        return Err(Error::new(ErrorKind::InvalidOperation, "sum: the start must be a number"));
+    }
+    minijinja::filters::sum(state, values, attribute, start, kwargs)
+}
+
+/// The filter `format`: printf by keyword or position.
+pub fn format(state: &mut State, pattern: &Value, args: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+    let text = pattern.as_str().unwrap_or_default();
+    check_fields(text, '%', args.iter().map(|arg| &**arg))?;
+    minijinja::filters::format(state, pattern, args)
+}
+
+/// The function `namespace`: what it is given is kept.
+pub fn namespace(defaults: Option<Value>, kwargs: Kwargs) -> Result<Value, Error> {
+    let mut entries = Vec::new();
+    if let Some(defaults) = defaults {
+        for key in defaults.try_iter()?.checked() {
+            let key = key?;
+            let value = defaults.get_item(&key)?;
+            entries.push((key, value));
         }
     }
-    if name == "format" && value.as_str().is_some_and(has_wide_field) {
-        let message = format!("a width or precision of format() has more than {MAX_FIELD_DIGITS} digits");
+    for key in kwargs.args() {
+        entries.push((Value::from(key), kwargs.get::<Value>(key)?));
+    }
+    if entries.len() > MAX_NAMESPACE {
+        let message = format!("namespace: more than {MAX_NAMESPACE} names");
         return Err(Error::new(ErrorKind::InvalidOperation, message));
+    }
+    minijinja::functions::namespace(Some(ValueOrKwargs::from(values::dict(entries)?)))
+}
+
+/// Methods of Python's types. Those that the library's own set has not, or has with other white space, or does not count, come first.
+pub fn method(state: &mut State, value: &Value, name: &str, args: &[Value]) -> Result<Value, Error> {
+    if let Some(text) = value.as_str() {
+        match (name, args) {
+            ("strip" | "lstrip" | "rstrip", []) => return Ok(strip(text, name, is_space)),
+            ("strip" | "lstrip" | "rstrip", [chars]) if chars.is_none() => return Ok(strip(text, name, is_space)),
+            ("strip" | "lstrip" | "rstrip", [chars]) if chars.as_str().is_some() => {
+                return Ok(strip(text, name, one_of(chars.as_str().unwrap_or_default())));
+            }
+            ("join", [items]) => {
+                let no_kwargs = Kwargs::from_iter(std::iter::empty::<(&str, Value)>());
+                return join(items, Some(text), no_kwargs).map(Value::from);
+            }
+            ("format", args) => check_fields(text, '{', args.iter())?,
+            _ => {}
+        }
     }
     unknown_method_callback(state, value, name, args)
 }
 
+fn strip(text: &str, side: &str, pattern: impl Fn(char) -> bool) -> Value {
+    Value::from(match side {
+        "strip" => text.trim_matches(pattern),
+        "lstrip" => text.trim_start_matches(pattern),
+        _ => text.trim_end_matches(pattern),
+    })
+}
+
+const MAX_NAMESPACE: usize = 1000;
+
 /// Steps do not count what padding costs: the widths themselves are bounded.
 const MAX_FIELD_DIGITS: usize = 4;
 
-fn has_wide_field(pattern: &str) -> bool {
-    pattern.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() > MAX_FIELD_DIGITS)
+/// Pays for what formatting may give at most: each field may show the longest argument.
+fn check_fields<'v>(pattern: &str, mark: char, args: impl Iterator<Item = &'v Value>) -> Result<(), Error> {
+    if pattern.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() > MAX_FIELD_DIGITS) {
+        let message = format!("a width or precision of format() has more than {MAX_FIELD_DIGITS} digits");
+        return Err(Error::new(ErrorKind::InvalidOperation, message));
+    }
+    let mut longest = 0;
+    for arg in args {
+        longest = longest.max(text_size(arg)?);
+    }
+    spend_copied(pattern.matches(mark).count().saturating_mul(longest));
+    Ok(())
+}
+
+/// Bytes of a value's longest text: fields may show parts of it.
+fn text_size(value: &Value) -> Result<usize, Error> {
+    match value.as_str() {
+        Some(text) => Ok(text.len()),
+        None if is_container(value) => Ok(repr(value)?.len()),
+        None => Ok(0),
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! * `{% generation %} ... {% endgeneration %}` marks the assistant's words for training. Rendering ignores it: it becomes an `if true`.
 //! * `x | safe + y`: in Jinja2 `safe` gives a Markup string, and adding to one HTML-escapes the other side whatever autoescaping says. minijinja
 //!   does so under autoescaping only, so a print statement that holds both is wrapped in an autoescape block of its own.
+//! * `a * b` becomes `a * (1 if true) * b`: minijinja works out products of constants when it compiles, where nothing bounds what they cost, and a
+//!   condition is no constant to it.
 
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
@@ -30,7 +32,9 @@ pub fn rewrite(source: &str) -> Result<String, String> {
             let line = source[..tag.start].matches('\n').count() + 1;
             return Err(format!("the tag in line {line} of the chat template has more than {MAX_TAG_BYTES} bytes"));
         }
-        if let Some(replacement) = replacement(tag.kind, text) {
+        let replaced = replacement(tag.kind, text);
+        let products = with_late_products(replaced.as_deref().unwrap_or(text));
+        if let Some(replacement) = products.or(replaced) {
             out.push_str(&source[copied..tag.start]);
             out.push_str(&replacement);
             copied = tag.end;
@@ -79,6 +83,52 @@ fn split_markers(text: &str) -> (&str, &str, &str) {
     let left = usize::from(bytes.first().is_some_and(|&c| is_marker(c)));
     let right = usize::from(bytes.len() > left && bytes.last().is_some_and(|&c| is_marker(c)));
     (&inner[..left], &inner[left..inner.len() - right], &inner[inner.len() - right..])
+}
+
+/// The tag with every product put off until it renders; None when it holds none.
+fn with_late_products(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let mut out = String::new();
+    let (mut at, mut copied) = (0, 0);
+    let mut after_operand = false;
+    while at < bytes.len() {
+        let c = bytes[at];
+        match c {
+            b'"' | b'\'' => {
+                at = skip_string(bytes, at);
+                after_operand = true;
+                continue;
+            }
+            b'*' if bytes.get(at + 1) == Some(&b'*') => {
+                at += 2;
+                after_operand = false;
+                continue;
+            }
+            b'*' if after_operand => {
+                out.push_str(&text[copied..at]);
+                out.push_str("* (1 if true) *");
+                copied = at + 1;
+                after_operand = false;
+            }
+            _ if c.is_ascii_whitespace() => {}
+            // Splats follow a bracket or a comma, products an operand.
+            _ => {
+                after_operand = c == b')'
+                    || c == b']'
+                    || c == b'}'
+                    || c == b'_'
+                    || c == b'.'
+                    || c.is_ascii_alphanumeric()
+                    || !c.is_ascii()
+            }
+        }
+        at += 1;
+    }
+    if copied == 0 {
+        return None;
+    }
+    out.push_str(&text[copied..]);
+    Some(out)
 }
 
 /// True when an expression holds both the filter `safe` and the operator `+`, string literals aside.
@@ -202,6 +252,15 @@ mod tests {
             rewrite("{{- 'a'|safe + b }}").unwrap(),
             "{%- autoescape \"html\" +%}{{ ( 'a'|safe + b )|safe }}{%+ endautoescape +%}"
         );
+    }
+
+    #[test]
+    fn products_wait_but_powers_splats_and_texts_are_left_alone() {
+        assert_eq!(rewrite("{{ [0] * 3 }}").unwrap(), "{{ [0] * (1 if true) * 3 }}");
+        assert_eq!(rewrite("{% set a = b*'*' %}").unwrap(), "{% set a = b* (1 if true) *'*' %}");
+        for source in ["{{ f(*a, **b) }}", "{{ 2 ** 3 }}", "* {{ '*' }} *"] {
+            assert_eq!(rewrite(source).unwrap(), source);
+        }
     }
 
     #[test]
