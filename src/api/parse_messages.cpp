@@ -1,7 +1,6 @@
 #include "api/parse_messages.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace takt::api {
@@ -124,9 +123,28 @@ std::string read_messages(FieldReader& fields, const ApiOptions& limits) {
   return json::serialize(out);
 }
 
-// What the server itself puts into a template's context cannot be overwritten from outside.
-constexpr std::array<std::string_view, 6> kReservedVariables = {"messages",  "tools",     "documents",
-                                                                "bos_token", "eos_token", "add_generation_prompt"};
+// What the server itself puts into a template's context, or keeps out of it, cannot be overwritten from outside: the
+// conversation, the clock, the functions, and the control tokens, which would be trusted. The last two are arguments of
+// Hugging Face's apply_chat_template, not variables.
+constexpr std::string_view kReservedVariables[] = {"messages",
+                                                   "tools",
+                                                   "documents",
+                                                   "add_generation_prompt",
+                                                   "continue_final_message",
+                                                   "now",
+                                                   "strftime_now",
+                                                   "raise_exception",
+                                                   "bos_token",
+                                                   "eos_token",
+                                                   "unk_token",
+                                                   "sep_token",
+                                                   "pad_token",
+                                                   "cls_token",
+                                                   "mask_token",
+                                                   "eot_token",
+                                                   "eom_token",
+                                                   "chat_template",
+                                                   "tokenize"};
 
 // The path of a number that no double stands for; empty when there is none. As deep as the parser lets it be.
 std::string lost_number(const json::value& value, const std::string& path) {

@@ -86,9 +86,16 @@ TEST(ParseChat, TemplateContextHoldsWhatTemplatesRead) {
 }
 
 TEST(ParseChat, TheServersOwnTemplateVariablesCannotBeOverwritten) {
-  const auto request = chat(R"("chat_template_kwargs":{"messages":[]})");
-  ASSERT_FALSE(request.ok());
-  EXPECT_EQ(request.error().field, "chat_template_kwargs.messages");
+  for (const std::string name :
+       {"messages", "tools", "documents", "add_generation_prompt", "continue_final_message", "now", "strftime_now",
+        "raise_exception", "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token",
+        "eot_token", "eom_token", "chat_template", "tokenize"}) {
+    const auto request = chat("\"chat_template_kwargs\":{\"a\":1,\"" + name + "\":\"2026-01-15T12:00:00\"}");
+    ASSERT_FALSE(request.ok()) << name;
+    EXPECT_EQ(request.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(request.error().field, "chat_template_kwargs." + name);
+  }
+  EXPECT_TRUE(chat(R"("chat_template_kwargs":{"date_string":"15 Jan 2026","Now":1})").ok());
 }
 
 TEST(ParseChat, ContinuingTheFinalMessageAddsNoGenerationPrompt) {
