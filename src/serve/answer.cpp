@@ -19,6 +19,22 @@ Error unfinished(const ChoiceFinished& event) {
   return Error::internal("The answer could not be completed");
 }
 
+// The offsets of a prompt's tokens in its text. The text may spell control tokens, and lack the space that some
+// tokenizers put before it.
+void place_in_text(const Tokenizer& tokenizer, const AnswerPart& asked, std::vector<api::ScoredToken>& tokens) {
+  TokenOffsets offsets;
+  std::string_view rest = asked.prompt_text;
+  for (std::size_t i = 0; i < tokens.size() && i < asked.prompt.size(); ++i) {
+    std::string_view piece = tokenizer.piece(asked.prompt[i], false);
+    const std::string_view spelled = tokenizer.piece(asked.prompt[i], true);
+    if (piece.empty() && rest.starts_with(spelled)) piece = spelled;
+    const bool at_start = rest.size() == asked.prompt_text.size();
+    if (at_start && piece.starts_with(' ') && !rest.starts_with(' ')) piece.remove_prefix(1);
+    tokens[i].text_offset = offsets.next(piece);
+    rest.remove_prefix(std::min(piece.size(), rest.size()));
+  }
+}
+
 }  // namespace
 
 Answer::Answer(std::shared_ptr<Exchange> exchange, AnswerPlan plan, const ServeOptions& options)
@@ -154,11 +170,7 @@ void Answer::echo_prompt(std::uint32_t part) {
     first.bytes = plan_.tokenizer->piece(asked.prompt.front(), true);
     tokens.push_back(std::move(first));
     tokens.insert(tokens.end(), parts_[part].scored_prompt.begin(), parts_[part].scored_prompt.end());
-    std::uint32_t offset = 0;
-    for (std::size_t i = 0; i < tokens.size() && i < asked.prompt.size(); ++i) {
-      tokens[i].text_offset = offset;
-      offset += character_count(plan_.tokenizer->piece(asked.prompt[i], false));
-    }
+    place_in_text(*plan_.tokenizer, asked, tokens);
   }
   for (std::uint32_t c = 0; c < plan_.choices; ++c) {
     choices_[std::size_t{part} * plan_.choices + c].text.echo(asked.prompt_text, tokens);

@@ -1,15 +1,9 @@
 #include "serve/choice_text.h"
 
-#include <algorithm>
 #include <iterator>
 #include <utility>
 
 namespace takt::serve {
-
-std::uint32_t character_count(std::string_view text) {
-  return static_cast<std::uint32_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
 
 api::ScoredToken scored_token(const Tokenizer& tokenizer, const SampledToken& token) {
   api::ScoredToken scored;
@@ -25,8 +19,10 @@ ChoiceText::ChoiceText(const Tokenizer& tokenizer, std::vector<std::string> stop
     : tokenizer_(tokenizer), logprobs_(logprobs), stops_(std::move(stops)) {}
 
 void ChoiceText::echo(std::string_view text, std::vector<api::ScoredToken> tokens) {
-  text_.append(text);
-  decoded_characters_ += character_count(text);
+  Utf8Stream utf8;
+  const std::string valid = utf8.push(text) + utf8.finish();
+  text_ += valid;
+  offsets_ = TokenOffsets(character_count(valid));
   if (logprobs_) std::move(tokens.begin(), tokens.end(), std::back_inserter(scored_));
 }
 
@@ -35,24 +31,20 @@ bool ChoiceText::add(const SampledToken& token) {
   ++tokens_;
   const std::string_view piece = tokenizer_.piece(token.token, false);
   if (logprobs_) {
-    Held held{scored_token(tokenizer_, token), decoded_bytes_, decoded_bytes_, !piece.empty()};
-    held.token.text_offset = decoded_characters_;
-    held_.push_back(std::move(held));
+    api::ScoredToken scored = scored_token(tokenizer_, token);
+    scored.text_offset = offsets_.next(piece);
+    release(stops_.push(trail_.add(std::move(scored), piece)));
+  } else {
+    release(stops_.push(utf8_.push(piece)));
   }
-  decode(utf8_.push(piece));
-  release_tokens(false);
   return stops_.matched();
 }
 
 bool ChoiceText::finish() {
   if (stops_.matched()) return true;
-  decode(utf8_.finish());
-  if (!stops_.matched()) {
-    const std::string rest = stops_.finish();
-    released_bytes_ += rest.size();
-    text_ += rest;
-  }
-  release_tokens(!stops_.matched());
+  std::string text = stops_.push(logprobs_ ? trail_.finish() : utf8_.finish());
+  text += stops_.finish();
+  release(text);
   return stops_.matched();
 }
 
@@ -64,24 +56,14 @@ std::vector<api::ScoredToken> ChoiceText::take_tokens() {
   return std::exchange(scored_, {});
 }
 
-void ChoiceText::decode(std::string_view text) {
-  if (text.empty()) return;
-  decoded_bytes_ += text.size();
-  decoded_characters_ += character_count(text);
-  for (auto held = held_.rbegin(); held != held_.rend() && held->open; ++held) {
-    held->end = decoded_bytes_;
-    held->open = false;
-  }
-  const std::string released = stops_.push(text);
-  released_bytes_ += released.size();
-  text_ += released;
-}
-
-// A token goes out when all of its text has: one that holds a part of a stop string never does.
-void ChoiceText::release_tokens(bool all) {
-  while (!held_.empty() && (all || (!held_.front().open && held_.front().end <= released_bytes_))) {
-    scored_.push_back(std::move(held_.front().token));
-    held_.pop_front();
+// A token goes out when all of its text has. Of one in which a stop string begins, only what lies before it.
+void ChoiceText::release(std::string_view text) {
+  released_bytes_ += text.size();
+  text_ += text;
+  if (stops_.matched()) {
+    trail_.take_cut(released_bytes_, scored_);
+  } else {
+    trail_.take(released_bytes_, scored_);
   }
 }
 

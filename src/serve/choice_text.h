@@ -3,21 +3,17 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "api/answer.h"
 #include "core/step.h"
-#include "text/detokenizer.h"
+#include "serve/token_trail.h"
 #include "text/stop_matcher.h"
 #include "text/tokenizer.h"
 
 namespace takt::serve {
-
-// Code points of UTF-8 text.
-std::uint32_t character_count(std::string_view text);
 
 // A token's spelling as logprobs show it.
 api::ScoredToken scored_token(const Tokenizer& tokenizer, const SampledToken& token);
@@ -45,26 +41,16 @@ class ChoiceText {
   std::vector<api::ScoredToken> take_tokens();
 
  private:
-  // A token whose text is not wholly released yet.
-  struct Held {
-    api::ScoredToken token;
-    std::size_t begin = 0;  // in the decoded text
-    std::size_t end = 0;
-    bool open = false;  // its last character is not complete: `end` is not known
-  };
-
-  void decode(std::string_view bytes);
-  void release_tokens(bool all);
+  void release(std::string_view text);
 
   const Tokenizer& tokenizer_;
   const bool logprobs_;
-  Utf8Stream utf8_;
+  Utf8Stream utf8_;  // without logprobs; with them, the trail decodes
+  TokenTrail trail_;
+  TokenOffsets offsets_;
   StopMatcher stops_;
-  std::size_t decoded_bytes_ = 0;
-  std::uint32_t decoded_characters_ = 0;
-  std::size_t released_bytes_ = 0;
+  std::size_t released_bytes_ = 0;  // of the answer, echo apart
   std::uint32_t tokens_ = 0;
-  std::deque<Held> held_;
   std::string text_;
   std::vector<api::ScoredToken> scored_;
 };

@@ -14,6 +14,8 @@ class Utf8Stream {
   std::string push(std::string_view bytes);
   // What is left at the end: U+FFFD for an incomplete character.
   std::string finish();
+  // Bytes wait for the rest of their character.
+  bool holds_back() const { return !pending_.empty(); }
 
  private:
   std::string pending_;

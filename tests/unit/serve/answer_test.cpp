@@ -161,6 +161,22 @@ TEST_F(AnswerTest, EchoPutsThePromptAndItsLogprobsFirst) {
   EXPECT_EQ(logprobs.at("text_offset").as_array(), (json::array{0, 0, 1, 2}));
 }
 
+// C15: control tokens that the prompt spells are part of its text, the one put before it is not.
+TEST_F(AnswerTest, EchoPlacesThePromptsTokensInItsText) {
+  const auto client = complete(R"("prompt":"<turn>\u00e9x","echo":true,"logprobs":0)");
+  const EngineRequest request = engine_.wait_submitted();
+  ASSERT_EQ(request.prompt, (std::vector<TokenId>{kBegin, kTurn, 0xC3, 0xA9, 'x'}));
+  admit(request.id);
+  publish(PromptScored{request.id, {{kTurn, -1.0F, {}}, {0xC3, -1.0F, {}}, {0xA9, -1.0F, {}}, {'x', -1.0F, {}}}});
+  say(request.id, "c");
+  finish(request.id);
+  close(request.id);
+  ASSERT_TRUE(client->wait_ended());
+  const auto choice = body_of(*client).at("choices").at(0).as_object();
+  EXPECT_EQ(choice.at("text"), "<turn>\xC3\xA9xc");
+  EXPECT_EQ(choice.at("logprobs").at("text_offset").as_array(), (json::array{0, 0, 6, 6, 7, 8}));
+}
+
 // C15: stream and whole answer hold the same logprobs.
 TEST_F(AnswerTest, LogprobsOfAStreamJoinToThoseOfTheWholeAnswer) {
   json::array streamed;
