@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -18,7 +19,7 @@ namespace {
 
 struct Arguments {
   ServerAddress server;
-  std::string model;  // in this process
+  std::optional<std::string> model;  // in this process
   std::string system;
 };
 
@@ -26,7 +27,7 @@ struct Arguments {
 ExitCode converse_in_process(const Arguments& arguments) {
   config::ServerConfig config;
   config.http.port = 0;
-  config.process.models = {arguments.model};
+  config.process.models = {*arguments.model};
   const std::string key = "chat-" + std::to_string(fresh_seed()) + std::to_string(fresh_seed());
   auto keys = route::KeyRing::create({{key, {}, {}}});
   if (!keys) return fail(ExitCode::kFault, keys.error());
@@ -37,7 +38,7 @@ ExitCode converse_in_process(const Arguments& arguments) {
 
 ExitCode run_chat(const Arguments& arguments) {
   set_up_logging("warning");
-  if (!arguments.model.empty()) return converse_in_process(arguments);
+  if (arguments.model) return converse_in_process(arguments);
   if (const auto status = check(arguments.server); !status) return fail(ExitCode::kUsage, status.error());
   return converse(arguments.server, arguments.system);
 }

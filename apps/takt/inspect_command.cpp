@@ -15,6 +15,7 @@ namespace {
 struct Arguments {
   std::string model;
   bool json = false;
+  bool metadata_only = false;
 };
 
 ExitCode run_inspect(const Arguments& arguments) {
@@ -25,7 +26,7 @@ ExitCode run_inspect(const Arguments& arguments) {
   const config::ServerConfig defaults;
   CpuExecutorOptions options = defaults.compute;
   options.max_sequences = defaults.engine.sched.max_sequences;
-  const auto inspection = inspect_model(source->path, options);
+  const auto inspection = inspect_model(source->path, options, !arguments.metadata_only);
   if (!inspection) return fail(ExitCode::kModel, inspection.error());
   const std::string report = arguments.json ? to_json(*inspection) + "\n" : to_text(*inspection);
   std::fwrite(report.data(), 1, report.size(), stdout);
@@ -40,6 +41,8 @@ void add_inspect_command(CLI::App& app, ChosenCommand& chosen) {
   auto arguments = std::make_shared<Arguments>();
   command->add_option("model", arguments->model, "GGUF file or name")->required();
   command->add_flag("--json", arguments->json, "One JSON object instead of text");
+  command->add_flag("--metadata-only", arguments->metadata_only,
+                    "Do not read the weights, and so not see values in them that are not finite");
   command->callback([&chosen, arguments] { chosen = [arguments] { return run_inspect(*arguments); }; });
 }
 

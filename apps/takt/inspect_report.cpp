@@ -130,7 +130,7 @@ json::value cost_json(const MemoryPlan& plan) {
 
 }  // namespace
 
-Result<Inspection> inspect_model(const std::string& path, const CpuExecutorOptions& options) {
+Result<Inspection> inspect_model(const std::string& path, const CpuExecutorOptions& options, bool read_weights) {
   auto file = GgufFile::open(path);
   if (!file) return file.error();
   Inspection inspection{path, std::move(*file), {}, {}, {}};
@@ -145,6 +145,10 @@ Result<Inspection> inspect_model(const std::string& path, const CpuExecutorOptio
     inspection.plan = *plan;
   } else {
     inspection.unsupported = plan.error();
+  }
+  if (read_weights && !inspection.unsupported) {
+    ThreadPool pool(detect_cpu_budget().threads);
+    if (const auto status = check_weights(inspection.file, pool); !status) inspection.unsupported = status.error();
   }
   return inspection;
 }

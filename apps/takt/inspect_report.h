@@ -21,8 +21,8 @@ struct Inspection {
 };
 
 // Errors: the file cannot be read or is no GGUF file. One that is, and cannot be served, is an Inspection that says
-// why.
-Result<Inspection> inspect_model(const std::string& path, const CpuExecutorOptions& options);
+// why. `read_weights`: also look for values that are not finite, which reads the whole file.
+Result<Inspection> inspect_model(const std::string& path, const CpuExecutorOptions& options, bool read_weights);
 
 std::string to_text(const Inspection& inspection);
 // One object; names as in the text.

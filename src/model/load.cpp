@@ -30,6 +30,12 @@ Result<LoadedModel> plan_model(const GgufFile& file, const std::string& file_nam
   return build(file, file_name, WeightSource::planning(file));
 }
 
+Status check_weights(const GgufFile& file, ThreadPool& pool) {
+  const auto model = build(file, {}, WeightSource::checking(file, pool));
+  if (!model) return model.error();
+  return {};
+}
+
 Result<LoadedModel> load_model(const std::filesystem::path& path, ThreadPool& pool, LoadProgress progress) {
   auto file = GgufFile::open(path);
   if (!file) return file.error();

@@ -25,6 +25,10 @@ struct LoadedModel {
 // presence, shape and type. The decoder in the result answers only questions about shapes.
 Result<LoadedModel> plan_model(const GgufFile& file, const std::string& file_name);
 
+// Reads all weights that such a model uses and keeps nothing. Errors: kIo, kResourceExhausted, kInvalidArgument (a
+// value that is not finite); the message names the tensor.
+Status check_weights(const GgufFile& file, ThreadPool& pool);
+
 // Plans, then reads and repacks all weights on the pool's threads. There is no deadline. The file is closed afterwards
 // and nothing refers to it. Errors name the key, tensor or count at fault: kNotFound, kIo, kInvalidArgument,
 // kUnsupported, kResourceExhausted.

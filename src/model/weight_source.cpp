@@ -112,7 +112,7 @@ Linear WeightSource::linear(const std::string& name, std::size_t outputs, std::s
   if (tensor == nullptr) return out;
   out.bias = optional_vector(name + ".bias", outputs);
   memory_bytes_ += packed_bytes(tensor->type, outputs, inputs);
-  if (pool_ == nullptr || !read(*tensor, staging_)) return out;
+  if (pool_ == nullptr || !read(*tensor, staging_) || !keep_) return out;
   pack(*tensor, {staging_.data(), tensor->bytes}, out);
   return out;
 }
@@ -123,7 +123,7 @@ std::vector<Linear> WeightSource::linears(const std::string& name, std::size_t c
   const GgufTensor* tensor = find(name + ".weight", {inputs, outputs, count});
   if (tensor == nullptr) return out;
   memory_bytes_ += count * packed_bytes(tensor->type, outputs, inputs);
-  if (pool_ == nullptr || !read(*tensor, staging_)) return out;
+  if (pool_ == nullptr || !read(*tensor, staging_) || !keep_) return out;
   const std::size_t bytes = tensor->bytes / count;
   out.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -136,7 +136,7 @@ std::vector<float> WeightSource::vector(const std::string& name, std::size_t siz
   const GgufTensor* tensor = find(name, {size});
   if (tensor == nullptr) return {};
   memory_bytes_ += size * sizeof(float);
-  if (pool_ == nullptr || !read(*tensor, staging_)) return {};
+  if (pool_ == nullptr || !read(*tensor, staging_) || !keep_) return {};
   std::vector<float> out(size);
   dequantise_row(tensor->type, staging_.data(), out.data(), size);
   return out;
@@ -151,7 +151,7 @@ EmbeddingTable WeightSource::embedding(const std::string& name, std::size_t rows
   const GgufTensor* tensor = find(name, {cols, rows});
   if (tensor == nullptr) return out;
   memory_bytes_ += tensor->bytes;
-  if (pool_ == nullptr || !read(*tensor, out.bytes)) return out;
+  if (pool_ == nullptr || !read(*tensor, keep_ ? out.bytes : staging_) || !keep_) return out;
   out.type = tensor->type;
   out.rows = rows;
   out.cols = cols;

@@ -1,9 +1,9 @@
 // Weights by name, checked and in the form that kernels read. An architecture asks for what it needs in its own order;
 // the first failure is kept and named, later requests give empty things.
 //
-// Two ways to run the same requests: planning (no pool) only checks names, shapes and types and adds up memory; loading
-// also reads the file, refuses NaN and infinity, and repacks on all threads. Loading a file that planning accepted can
-// fail only by I/O, memory or values that are not finite.
+// Three ways to run the same requests: planning (no pool) only checks names, shapes and types and adds up memory;
+// checking also reads the file and refuses NaN and infinity; loading repacks as well, on all threads. Loading a file
+// that planning accepted can fail only by I/O, memory or values that are not finite.
 #pragma once
 
 #include <cstddef>
@@ -43,9 +43,10 @@ using LoadProgress = std::function<void(std::uint64_t done, std::uint64_t total)
 
 class WeightSource {
  public:
-  static WeightSource planning(const GgufFile& file) { return WeightSource(file, nullptr, {}); }
+  static WeightSource planning(const GgufFile& file) { return WeightSource(file, nullptr, {}, false); }
+  static WeightSource checking(const GgufFile& file, ThreadPool& pool) { return WeightSource(file, &pool, {}, false); }
   static WeightSource loading(const GgufFile& file, ThreadPool& pool, LoadProgress progress) {
-    return WeightSource(file, &pool, std::move(progress));
+    return WeightSource(file, &pool, std::move(progress), true);
   }
 
   bool has(const std::string& tensor) const { return file_.find_tensor(tensor) != nullptr; }
@@ -62,8 +63,8 @@ class WeightSource {
   std::size_t memory_bytes() const { return memory_bytes_; }  // of everything given so far
 
  private:
-  WeightSource(const GgufFile& file, ThreadPool* pool, LoadProgress progress)
-      : file_(file), pool_(pool), progress_(std::move(progress)) {
+  WeightSource(const GgufFile& file, ThreadPool* pool, LoadProgress progress, bool keep)
+      : file_(file), pool_(pool), progress_(std::move(progress)), keep_(keep) {
     for (const GgufTensor& tensor : file.tensors()) bytes_total_ += tensor.bytes;
   }
 
@@ -76,6 +77,7 @@ class WeightSource {
   const GgufFile& file_;
   ThreadPool* pool_;
   LoadProgress progress_;
+  bool keep_;
   Status status_;
   AlignedBuffer staging_;
   std::size_t memory_bytes_ = 0;

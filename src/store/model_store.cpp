@@ -98,9 +98,14 @@ Result<fs::path> ModelStore::resolve(std::string_view name_or_path) const {
     }
     const fs::path path(name_or_path);
     std::error_code ec;
-    if (fs::is_regular_file(path, ec)) return path;
-    if (fs::is_directory(path, ec))
+    const fs::file_status found = fs::status(path, ec);
+    if (fs::is_regular_file(found)) return path;
+    if (fs::is_directory(found))
       return Error{ErrorCode::kNotFound, "'" + path.string() + "' is a folder, not a model file.", "model"};
+    if (fs::exists(found))
+      return Error{ErrorCode::kNotFound, "'" + path.string() + "' is not a regular file.", "model"};
+    if (found.type() != fs::file_type::not_found)
+      return Error{ErrorCode::kIo, "Cannot look at '" + path.string() + "': " + ec.message() + ".", "model"};
     if (looks_like_a_path(name_or_path))
       return Error{ErrorCode::kNotFound, "There is no model file '" + path.string() + "'.", "model"};
     return unknown(name_or_path);

@@ -5,6 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <string>
 
 #include "support/gguf_writer.h"
 
@@ -119,6 +123,22 @@ TEST(LoadModel, PlanningAddsUpTheSameMemoryAsLoading) {
   const auto loaded = load_model(kTiny, pool);
   ASSERT_TRUE(planned.ok() && loaded.ok());
   EXPECT_EQ(planned->weight_bytes, loaded->weight_bytes);
+}
+
+TEST(LoadModel, WeightsCanBeCheckedWithoutLoadingThem) {
+  ThreadPool pool(2);
+  std::ifstream in(kTiny, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  const auto check = [&] {
+    return check_weights(*GgufFile::parse(memory_source(std::as_bytes(std::span(bytes)))), pool);
+  };
+  const auto good = check();
+  EXPECT_TRUE(good.ok()) << good.error().message;
+  // All bits set are a NaN in every type: as a value, or as the scale of a block.
+  bytes.replace(bytes.size() - 256, 256, 256, '\xff');
+  const auto bad = check();
+  ASSERT_FALSE(bad.ok());
+  EXPECT_EQ(bad.error().message, "tensor output.weight: holds a value that is not finite (NaN or infinity)");
 }
 
 TEST(LoadModel, TheErrorBeginsWithThePath) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <zip.h>
 
 #include <algorithm>
@@ -268,6 +269,12 @@ TEST_F(ModelStoreTest, ResolvesFilesAndNamesWhatItDoesNotFind) {
   EXPECT_EQ(store().resolve((root_ / "own.gguf").string()).value(), root_ / "own.gguf");
   EXPECT_NE(store().resolve("/no/such.gguf").error().message.find("no model file '/no/such.gguf'"), std::string::npos);
   EXPECT_NE(store().resolve(root_.string()).error().message.find("is a folder"), std::string::npos);
+  EXPECT_NE(store().resolve("/dev/null").error().message.find("is not a regular file"), std::string::npos);
+  ASSERT_EQ(::mkfifo((root_ / "pipe").c_str(), 0600), 0);
+  EXPECT_NE(store().resolve((root_ / "pipe").string()).error().message.find("is not a regular file"),
+            std::string::npos);
+  EXPECT_NE(store().resolve(std::string(5000, 'x') + ".gguf").error().message.find("File name too long"),
+            std::string::npos);
   EXPECT_NE(store().resolve("nobody").error().message.find("known: tiny"), std::string::npos);
   EXPECT_NE(store().resolve("tiny").error().message.find("takt pull tiny"), std::string::npos);
   EXPECT_FALSE(store().pull("nobody"));
