@@ -1,6 +1,8 @@
 #include "serve/answer.h"
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
 
 #include "api/write_answer.h"
 #include "base/log.h"
@@ -45,12 +47,16 @@ Answer::Answer(std::shared_ptr<Exchange> exchange, AnswerPlan plan, const ServeO
     choices_.push_back({ChoiceText(*plan_.tokenizer, plan_.stops, plan_.head.logprobs), false, {}, false});
 }
 
+void Answer::on(TimePoint at, const Accepted&) {
+  if (!plan_.stream || !exchange_->early_status || begun_ || over()) return;
+  begin_stream(at);
+  place_unsaid_ = true;
+}
+
 void Answer::on(TimePoint at, const Admitted&) {
   if (!admitted_) admitted_ = at;
-  if (plan_.stream && !begun_) {
-    begin_stream();
-    last_write_ = at;
-  }
+  place_unsaid_ = false;
+  if (plan_.stream && !begun_ && !over()) begin_stream(at);
 }
 
 void Answer::on(TimePoint, const PromptScored& event) {
@@ -95,7 +101,8 @@ void Answer::on(TimePoint at, const Closed& event) {
 }
 
 void Answer::flush(TimePoint now) {
-  if (over() || !(has_news_ || ended_ || behind_since_)) return;
+  if (over() || !(has_news_ || ended_ || behind_since_ || place_unsaid_)) return;
+  if (std::exchange(place_unsaid_, false)) exchange_->responder->write(sign_of_life());
   if (begun_ && !reader_is_behind(now)) {
     std::string chunk = news();
     if (!chunk.empty()) {
@@ -115,7 +122,7 @@ void Answer::tick(TimePoint now) {
     abandon(CancelCause::kSlowReader);
     exchange_->responder->abort();
   } else if (now - last_write_ >= options_.keep_alive) {
-    exchange_->responder->write(api::sse_comment("keep-alive"));
+    exchange_->responder->write(sign_of_life());
     last_write_ = now;
   }
 }
@@ -177,13 +184,26 @@ void Answer::echo_prompt(std::uint32_t part) {
   }
 }
 
-void Answer::begin_stream() {
+void Answer::begin_stream(TimePoint at) {
   http::Headers headers = answer_headers(exchange_->id);
   headers.emplace_back("x-takt-seed", std::to_string(plan_.seed));
   headers.emplace_back("cache-control", "no-cache");
   headers.emplace_back("x-accel-buffering", "no");  // proxies of the nginx family hold streams back otherwise
   exchange_->responder->begin_stream(200, "text/event-stream", std::move(headers));
   begun_ = true;
+  last_write_ = at;
+}
+
+// A comment line: the place in the queue while there is one.
+std::string Answer::sign_of_life() const {
+  const auto place = exchange_->load != nullptr ? exchange_->load->place_of(id()) : std::nullopt;
+  if (!place) return api::sse_comment("keep-alive");
+  std::string text = "queue position " + std::to_string(place->position);
+  if (place->predicted) {
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(*place->predicted).count();
+    text += ", starts in about " + std::to_string(seconds) + " s";
+  }
+  return api::sse_comment(text);
 }
 
 // The chunks for everything that was not sent yet.
@@ -220,7 +240,7 @@ bool Answer::complete() const {
 
 void Answer::conclude(TimePoint at) {
   if (plan_.stream) {
-    if (!begun_) begin_stream();
+    if (!begun_) begin_stream(at);
     std::string tail = news();
     if (plan_.head.include_usage) tail += api::sse_data(api::usage_chunk(plan_.head, usage(), timings(at)));
     tail += api::kStreamEnd;

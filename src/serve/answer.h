@@ -46,6 +46,7 @@ class Answer {
   const std::vector<AnswerPart>& parts() const { return plan_.parts; }
   RequestId id() const { return exchange_->id; }
 
+  void on(TimePoint at, const Accepted& event);
   void on(TimePoint at, const Admitted& event);
   void on(TimePoint at, const TokenSampled& event);
   void on(TimePoint at, const PromptScored& event);
@@ -85,7 +86,8 @@ class Answer {
   std::optional<std::uint32_t> part_of(RequestId request) const;
   Choice* choice_of(RequestId request, std::uint32_t choice);
   void echo_prompt(std::uint32_t part);
-  void begin_stream();
+  void begin_stream(TimePoint at);
+  std::string sign_of_life() const;
   std::string news();
   bool reader_is_behind(TimePoint now);
   bool complete() const;
@@ -105,6 +107,7 @@ class Answer {
   std::optional<TimePoint> ended_;  // all parts closed, the reader may still be behind
   bool begun_ = false;
   bool has_news_ = false;
+  bool place_unsaid_ = false;  // the queue's place was not told yet
   TimePoint last_write_;
   std::optional<TimePoint> behind_since_;
 };

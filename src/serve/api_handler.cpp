@@ -14,8 +14,10 @@ namespace {
 
 constexpr std::size_t kMaxControlRequests = 64;
 
-api::ApiError overloaded(std::string message) {
-  return {503, "overloaded_error", "server_overloaded", std::move(message), {}, 1, {}};
+api::ApiError overloaded(std::string message, const WorkerPool& workers) {
+  return {
+      503, "overloaded_error", "server_overloaded", std::move(message), {}, retry_seconds(workers.predicted_drain()),
+      {}};
 }
 
 }  // namespace
@@ -67,6 +69,8 @@ void ApiHandler::handle(http::Request request, std::shared_ptr<http::Responder> 
   if (const auto* error = std::get_if<api::ApiError>(&caller)) return answer_error(*exchange, *error);
   Caller& known = std::get<Caller>(caller);
   exchange->identity = std::move(known.identity);
+  exchange->early_status = request.header("x-takt-early-status") == "1";
+  exchange->load = &context_.delivery.load();
   dispatch(*known.rule, std::move(request), exchange);
 }
 
@@ -120,7 +124,7 @@ void ApiHandler::answer_metrics(const ExchangePtr& exchange) {
     response.body = context_.status.metrics_text();
     exchange->responder->send(std::move(response));
   });
-  if (!taken) answer_error(*exchange, overloaded("Too many scrapes at once"));
+  if (!taken) answer_error(*exchange, overloaded("Too many scrapes at once", control_workers_));
 }
 
 void ApiHandler::post_body(Endpoint endpoint, std::string body, const ExchangePtr& exchange) {
@@ -143,7 +147,7 @@ void ApiHandler::post_body(Endpoint endpoint, std::string body, const ExchangePt
   if (taken) return;
   queued_bytes_.fetch_sub(bytes);
   context_.status.count_refusal(context_.router.route(exchange->identity, {}).labels, ErrorCode::kUnavailable);
-  answer_error(*exchange, overloaded("Too many requests wait to be read"));
+  answer_error(*exchange, overloaded("Too many requests wait to be read", text_workers_));
 }
 
 }  // namespace takt::serve

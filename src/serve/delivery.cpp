@@ -16,6 +16,7 @@ constexpr auto kTick = std::chrono::milliseconds(50);
 
 // The request that an answer-bearing event is about; null for the rest.
 struct RequestOf {
+  const RequestId* operator()(const Accepted& event) const { return &event.request; }
   const RequestId* operator()(const Admitted& event) const { return &event.request; }
   const RequestId* operator()(const TokenSampled& event) const { return &event.request; }
   const RequestId* operator()(const PromptScored& event) const { return &event.request; }
@@ -27,13 +28,14 @@ struct RequestOf {
   }
 };
 
-// Hands an event to the answer when it is one that answers know.
+// Hands an event to somebody when it is one that they know.
+template <typename Receiver>
 struct HandTo {
-  Answer& answer;
+  Receiver& receiver;
   TimePoint at;
   template <typename What>
   void operator()(const What& what) const {
-    if constexpr (requires { answer.on(at, what); }) answer.on(at, what);
+    if constexpr (requires { receiver.on(at, what); }) receiver.on(at, what);
   }
 };
 
@@ -50,7 +52,7 @@ void contain(Answer& answer, Work work) {
 
 }  // namespace
 
-Delivery::Delivery(const Clock& clock) : clock_(clock), thread_([this] { run(); }) {}
+Delivery::Delivery(const Clock& clock) : clock_(clock), load_(clock), thread_([this] { run(); }) {}
 
 Delivery::~Delivery() {
   stop();
@@ -154,9 +156,10 @@ void Delivery::take(Abandon& message) {
 
 void Delivery::take(std::vector<Event>& events) {
   for (const Event& event : events) {
+    std::visit(HandTo<LoadEstimate>{load_, event.at}, event.what);
     const RequestId* request = std::visit(RequestOf{}, event.what);
     Answer* answer = request != nullptr ? find(*request) : nullptr;
-    if (answer != nullptr) contain(*answer, [&] { std::visit(HandTo{*answer, event.at}, event.what); });
+    if (answer != nullptr) contain(*answer, [&] { std::visit(HandTo<Answer>{*answer, event.at}, event.what); });
   }
 }
 

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "core/event.h"
 #include "serve/answer.h"
+#include "serve/load_estimate.h"
 
 namespace takt::serve {
 
@@ -37,6 +38,8 @@ class Delivery final : public EventSink {
 
   // Works on what came so far, then ends what is open with an error. From here on no engine is spoken to: it may go.
   void stop();
+
+  const LoadEstimate& load() const { return load_; }
 
   std::size_t open_answers() const;
   // Waits until no answer is open; false when that took longer.
@@ -64,6 +67,7 @@ class Delivery final : public EventSink {
   void flush_and_retire(TimePoint now, bool tick);
 
   const Clock& clock_;
+  LoadEstimate load_;
 
   mutable std::mutex mutex_;
   std::condition_variable has_messages_;

@@ -29,7 +29,9 @@ http::Response error_response(RequestId id, const api::ApiError& error) {
 }
 
 void answer_error(const Exchange& exchange, const api::ApiError& error) {
-  exchange.responder->send(error_response(exchange.id, error));
+  api::ApiError shown = error;
+  if (exchange.load != nullptr) exchange.load->predict_retry(shown);
+  exchange.responder->send(error_response(exchange.id, shown));
 }
 
 }  // namespace takt::serve

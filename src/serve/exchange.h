@@ -13,6 +13,7 @@
 #include "core/ids.h"
 #include "http/handler.h"
 #include "route/key_ring.h"
+#include "serve/load_estimate.h"
 
 namespace takt::serve {
 
@@ -21,6 +22,9 @@ struct Exchange {
   TimePoint arrival;
   route::Identity identity;
   std::shared_ptr<http::Responder> responder;
+  // A stream's status line is wanted at acceptance already, and its place in the queue while it waits.
+  bool early_status = false;
+  const LoadEstimate* load = nullptr;  // outlives the exchange; null: nothing is known
 
   // The client has gone or was cut. Set before anybody is told: a thread that has just handed this exchange on looks
   // here afterwards, so whatever the order, somebody cancels what was handed on.

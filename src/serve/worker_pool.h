@@ -27,6 +27,9 @@ class WorkerPool {
   // Waits until no job is queued or running; false when that took longer.
   bool wait_until_idle(Duration limit) const;
 
+  // How long what is queued or running now will take, from the time that jobs took lately; 0 before the first.
+  Duration predicted_drain() const;
+
  private:
   void work(const char* name);
 
@@ -34,6 +37,8 @@ class WorkerPool {
   mutable std::mutex mutex_;
   mutable std::condition_variable idle_;
   std::size_t unfinished_ = 0;
+  Duration job_time_{0};  // of recent jobs, smoothed
+  const int thread_count_;
   std::vector<std::thread> threads_;
 };
 

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <utility>
+#include <vector>
+
 namespace takt::api {
 namespace {
 
@@ -18,6 +22,30 @@ TEST(ApiErrors, OverloadIs429Or503WithRetryAfterAndACode) {
   EXPECT_EQ(to_api_error({ErrorCode::kUnavailable, "draining", "draining"}).code, "draining");
   EXPECT_EQ(to_api_error({ErrorCode::kExpired, "late", {}}).code, "queue_wait_expired");
   EXPECT_EQ(to_api_error({ErrorCode::kExpired, "late", {}}).status, 503);
+}
+
+// H6: a program can tell one reason to be refused from another, and "there is nothing" from "there is no room".
+TEST(ApiErrors, EveryKindOfRefusalHasItsOwnCode) {
+  const std::vector<std::pair<ApiError, int>> refusals = {
+      {to_api_error(unknown_model("a", {"b"})), 404},
+      {to_api_error({ErrorCode::kUnavailable, "the model is gone", "model_unavailable"}), 503},
+      {to_api_error({ErrorCode::kUnavailable, "the queue is full", "queue_full"}), 503},
+      {to_api_error({ErrorCode::kResourceExhausted, "your own limit", {}}), 429},
+      {to_api_error({ErrorCode::kExpired, "waited too long", {}}), 503},
+      {draining(5), 503},
+      {http_error(503, "connections"), 503},
+      {to_api_error({ErrorCode::kUnavailable, "busy", {}}), 503},
+      {to_api_error(context_length_exceeded(2, 1, "prompt")), 400},
+      {to_api_error({ErrorCode::kUnsupported, "no", "tools"}), 400},
+      {to_api_error(Error::invalid("n", "no")), 400},
+      {unauthorized(), 401},
+  };
+  std::set<std::string> codes;
+  for (const auto& [error, status] : refusals) {
+    EXPECT_EQ(error.status, status) << error.code;
+    EXPECT_TRUE(codes.insert(error.code).second) << error.code;
+    EXPECT_EQ(error.retry_after_seconds > 0, status == 429 || status == 503) << error.code;
+  }
 }
 
 TEST(ApiErrors, HaveTheShapeThatClientsRead) {

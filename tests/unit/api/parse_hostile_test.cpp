@@ -84,6 +84,24 @@ TEST(NumericFields, TakeWhatIsInRangeAndRefuseTheRestByName) {
   }
 }
 
+// F1: the numbers that are no field of their own, and those whose range depends on the endpoint.
+TEST(NumericFields, TokenIdsAndLogprobsHaveRangesToo) {
+  const auto complete = [](std::string_view fields) { return parse_completion("{" + std::string(fields) + "}", {}); };
+  for (const Literal& literal : kLiterals) {
+    const std::string text(literal.text);
+    const bool whole = text.find('.') == std::string::npos;
+    const bool is_id = whole && literal.value >= 0 && literal.value <= kMaxInt32;
+    const bool is_top = whole && literal.value >= 0 && literal.value <= 20;
+    const bool is_bias = literal.value >= -100 && literal.value <= 100;
+    EXPECT_EQ(complete(R"("prompt":[)" + text + "]").ok(), is_id) << text;
+    EXPECT_EQ(complete(R"("prompt":"x","stop_token_ids":[)" + text + "]").ok(), is_id) << text;
+    EXPECT_EQ(parse_detokenize(R"({"tokens":[)" + text + "]}", {}).ok(), is_id) << text;
+    EXPECT_EQ(complete(R"("prompt":"x","logprobs":)" + text).ok(), is_top) << text;
+    EXPECT_EQ(with("logprobs", R"(true,"top_logprobs":)" + text).ok(), is_top) << text;
+    EXPECT_EQ(complete(R"("prompt":"x","logit_bias":{"5":)" + text + "}").ok(), is_bias) << text;
+  }
+}
+
 // F1: never another number than the one that was written.
 TEST(NumericFields, RefuseNumbersTooCloseToZeroToBeKept) {
   for (const NumericField& field : kFields) {

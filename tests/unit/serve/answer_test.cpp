@@ -1,6 +1,9 @@
 // Answers on their way out: shapes of streams, stop strings, failures, readers.
 #include <boost/json.hpp>
 
+#include <algorithm>
+#include <array>
+
 #include "unit/serve/serve_fixture.h"
 
 namespace takt::test {
@@ -116,6 +119,33 @@ TEST_F(AnswerTest, EveryChoiceArrivesAndThePromptCountsOnce) {
   EXPECT_EQ(body.at("choices").at(2).at("message").at("content"), "c");
   EXPECT_EQ(body.at("usage").at("prompt_tokens"), 7);
   EXPECT_EQ(body.at("usage").at("completion_tokens"), 3);
+}
+
+// D4, D1: every choice of a stream has one role, one reason and nothing after it; the end marker comes last.
+TEST_F(AnswerTest, EveryChoiceOfAStreamHasOneRoleAndOneReason) {
+  const auto client = chat(R"("stream":true,"n":3)");
+  const RequestId id = engine_.wait_submitted().id;
+  admit(id);
+  for (std::uint32_t index = 0; index < 4; ++index) {
+    for (std::uint32_t c = 0; c < 3; ++c) say(id, "x", c, index);
+  }
+  for (std::uint32_t c = 0; c < 3; ++c) finish(id, c == 1 ? FinishReason::kLength : FinishReason::kStop, c);
+  close(id);
+  ASSERT_TRUE(client->wait_ended());
+  auto events = events_of(client->record().body);
+  ASSERT_EQ(events.back(), "data: [DONE]");
+  events.pop_back();
+  std::array<std::string, 3> reasons;
+  std::array<int, 3> roles{};
+  for (const std::string& event : events) {
+    const auto choice = json::parse(event.substr(6)).at("choices").at(0).as_object();
+    const auto index = choice.at("index").to_number<std::size_t>();
+    EXPECT_EQ(reasons.at(index), "") << "after its end: " << event;
+    if (!choice.at("finish_reason").is_null()) reasons.at(index) = choice.at("finish_reason").as_string();
+    if (choice.at("delta").as_object().contains("role")) ++roles.at(index);
+  }
+  EXPECT_EQ(reasons, (std::array<std::string, 3>{"stop", "length", "stop"}));
+  EXPECT_EQ(roles, (std::array<int, 3>{1, 1, 1}));
 }
 
 TEST_F(AnswerTest, SeveralPromptsAreOneAnswer) {
@@ -243,20 +273,87 @@ TEST_F(AnswerTest, OneFailedChoiceEndsTheAnswerAndCancelsTheRest) {
   EXPECT_TRUE(engine_.wait_cancelled(id, CancelCause::kClientGone));
 }
 
-// D10
+// D10: as long as it is silent, before its first token and between tokens; nothing while it is not.
 TEST_F(AnswerTest, AnAdmittedStreamThatIsSilentGetsCommentLines) {
   const auto client = chat(R"("stream":true)");
   const RequestId id = engine_.wait_submitted().id;
+  accept(id);
   clock_.advance(std::chrono::seconds(60));
   EXPECT_EQ(client->record().status, 0) << "nothing goes out before admission";
   admit(id);
   ASSERT_TRUE(client->wait_for([](const auto& record) { return record.streaming; }));
+  std::size_t writes = 0;
+  const auto silence = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      clock_.advance(std::chrono::seconds(5));
+      ++writes;
+      ASSERT_TRUE(client->wait_for([&](const auto& record) { return record.writes == writes; })) << writes;
+      EXPECT_TRUE(client->record().body.ends_with(": keep-alive\n\n"));
+    }
+  };
+  silence(10);
+  say(id, "x");
+  ++writes;
+  ASSERT_TRUE(client->wait_for([&](const auto& record) { return record.writes == writes; }));
+  silence(10);
+  finish(id);
+  close(id);
+  ASSERT_TRUE(client->wait_ended());
+  const auto events = events_of(client->record().body);
+  EXPECT_EQ(std::count(events.begin(), events.end(), ": keep-alive"), 20);
+  EXPECT_EQ(events.back(), "data: [DONE]");
+}
+
+// DESIGN 9, H10: with the header, the status line goes out at acceptance and the queue's place is told while it waits.
+TEST_F(AnswerTest, AnEarlyStatusComesWithTheQueuesPlaceUntilAdmission) {
+  accept(RequestId(1));
+  const auto client = chat(R"("stream":true)", {{"x-takt-early-status", "1"}});
+  const RequestId id = engine_.wait_submitted().id;
+  EXPECT_EQ(client->record().status, 0) << "not accepted yet";
+  accept(id);
+  const auto says = [&](const std::string& end) {
+    return client->wait_for([&](const auto& record) { return record.body.ends_with(end); });
+  };
+  ASSERT_TRUE(says(": queue position 2\n\n"));
+  EXPECT_EQ(client->record().status, 200);
+  admit(RequestId(1));
   clock_.advance(std::chrono::seconds(6));
-  ASSERT_TRUE(client->wait_for([](const auto& record) { return record.body == ": keep-alive\n\n"; }));
+  ASSERT_TRUE(says(": queue position 1, starts in about 6 s\n\n"));
+  admit(id);
+  clock_.advance(std::chrono::seconds(6));
+  ASSERT_TRUE(says(": keep-alive\n\n"));
   say(id, "x");
   finish(id);
   close(id);
   ASSERT_TRUE(client->wait_ended());
+  EXPECT_TRUE(client->record().body.ends_with("data: [DONE]\n\n"));
+}
+
+TEST_F(AnswerTest, AFailureAfterAnEarlyStatusIsAnErrorEvent) {
+  const auto client = chat(R"("stream":true)", {{"x-takt-early-status", "1"}});
+  const RequestId id = engine_.wait_submitted().id;
+  accept(id);
+  ASSERT_TRUE(client->wait_for([](const auto& record) { return record.streaming; }));
+  finish(id, FinishReason::kExpired);
+  close(id);
+  ASSERT_TRUE(client->wait_ended());
+  EXPECT_EQ(client->record().status, 200);
+  EXPECT_NE(client->record().body.find(R"("code":"queue_wait_expired")"), std::string::npos);
+  EXPECT_TRUE(client->record().aborted);
+}
+
+TEST_F(AnswerTest, AnEarlyStatusIsForAcceptedStreamsAlone) {
+  const auto whole = chat({}, {{"x-takt-early-status", "1"}});
+  const RequestId id = engine_.wait_submitted().id;
+  accept(id);
+  finish(id, FinishReason::kExpired);
+  close(id);
+  ASSERT_TRUE(whole->wait_ended());
+  EXPECT_EQ(whole->record().status, 503);
+  engine_.accept_only(0, {ErrorCode::kUnavailable, "full", "queue_full"});
+  const auto refused = chat(R"("stream":true)", {{"x-takt-early-status", "1"}});
+  ASSERT_TRUE(refused->wait_ended());
+  EXPECT_EQ(refused->record().status, 503);
 }
 
 TEST_F(AnswerTest, TextWaitsAndGoesOutInOnePieceWhileTheReaderIsBehind) {

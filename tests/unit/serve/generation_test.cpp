@@ -1,6 +1,7 @@
 // From a body to the engine: what it is asked, and what is refused before it is.
 #include <boost/json.hpp>
 
+#include "unit/serve/captured_log.h"
 #include "unit/serve/serve_fixture.h"
 
 namespace takt::test {
@@ -59,8 +60,9 @@ TEST_F(GenerationTest, AFreshSeedIsExactInEveryClientAndReported) {
   EXPECT_EQ(client->record().header("x-takt-seed"), std::to_string(request.sampling.seed));
 }
 
-// C6: one name for the answer, its header and the engine's request.
+// C6: one name for the answer, its header, the engine's request and the log.
 TEST_F(GenerationTest, FourEqualRequestsKeepTheirNamesApart) {
+  const CapturedLog log;
   std::vector<std::shared_ptr<RecordingResponder>> clients;
   for (int i = 0; i < 4; ++i) clients.push_back(chat());
   engine_.wait_submitted(4);
@@ -71,6 +73,15 @@ TEST_F(GenerationTest, FourEqualRequestsKeepTheirNamesApart) {
     const auto body = json::parse(client->record().body).as_object();
     EXPECT_EQ(body.at("id").as_string(), "chatcmpl-" + name);
     EXPECT_EQ(body.at("choices").at(0).at("message").at("content").as_string(), name);
+  }
+  ASSERT_TRUE(handler_->wait_until_idle(std::chrono::seconds(20)));
+  for (const EngineRequest& request : engine_.submitted()) {
+    const std::string line =
+        "info request " + api::request_name(request.id) + " answered: 7 prompt tokens, 16 output tokens\n";
+    const std::string logged = log.text();
+    const std::size_t at = logged.find(line);
+    ASSERT_NE(at, std::string::npos) << logged;
+    EXPECT_EQ(logged.find(line, at + 1), std::string::npos) << "once";
   }
 }
 
@@ -170,6 +181,27 @@ TEST_F(GenerationTest, AClientThatGoesIsCancelledInEveryPhase) {
   const RequestId first = engine_.wait_submitted(1).id;
   queued->close();
   EXPECT_TRUE(engine_.wait_cancelled(first, CancelCause::kClientGone));
+// A18: when to come back follows from the queue and from how long requests take.
+TEST_F(GenerationTest, ARefusalPredictsWhenToComeBack) {
+  const auto first = chat();
+  const RequestId id = engine_.wait_submitted().id;
+  for (std::uint64_t other = 1; other <= 3; ++other) accept(RequestId(other));
+  accept(id);
+  admit(id);
+  clock_.advance(std::chrono::seconds(6));
+  finish(id);
+  close(id);
+  ASSERT_TRUE(first->wait_ended());
+  engine_.set_room(Error{ErrorCode::kUnavailable, "the queue is full", "queue_full"});
+  const auto refused = chat();
+  ASSERT_TRUE(refused->wait_ended());
+  EXPECT_EQ(refused->record().header("retry-after"), "24") << "three wait, and this one";
+  engine_.set_room(Error{ErrorCode::kResourceExhausted, "your own limit", {}});
+  const auto limited = chat();
+  ASSERT_TRUE(limited->wait_ended());
+  EXPECT_EQ(limited->record().header("retry-after"), "6");
+}
+
 
   const auto decoding = chat(R"("stream":true)");
   const RequestId second = engine_.wait_submitted(2).id;

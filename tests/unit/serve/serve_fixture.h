@@ -94,9 +94,10 @@ class ServeFixture : public ::testing::Test {
     handler_->handle(std::move(request), responder);
     return responder;
   }
-  std::shared_ptr<RecordingResponder> chat(const std::string& fields = {}) {
+  std::shared_ptr<RecordingResponder> chat(const std::string& fields = {}, http::Headers headers = {}) {
     return request("POST", "/v1/chat/completions",
-                   R"({"messages":[{"role":"user","content":"hi"}])" + (fields.empty() ? "" : "," + fields) + "}");
+                   R"({"messages":[{"role":"user","content":"hi"}])" + (fields.empty() ? "" : "," + fields) + "}",
+                   std::move(headers));
   }
   std::shared_ptr<RecordingResponder> complete(const std::string& fields) {
     return request("POST", "/v1/completions", "{" + fields + "}");
@@ -129,6 +130,11 @@ class ServeFixture : public ::testing::Test {
   }
 
   ManualClock clock_;
+  void accept(RequestId id) {
+    Accepted accepted;
+    accepted.request = id;
+    publish(accepted);
+  }
   ScriptedEngine engine_;
   FixedStatus status_;
   std::shared_ptr<FixedTemplate> template_;
