@@ -2,9 +2,13 @@
 
 #include <utility>
 
+#include "base/cpu_topology.h"
 #include "control_tokens.h"
 #include "exec/cpu/cpu_executor.h"
+#include "exec/cpu/memory_plan.h"
 #include "exec/fake/fake_executor.h"
+#include "model/gguf.h"
+#include "model/load.h"
 #include "readable_bytes.h"
 
 namespace takt::app {
@@ -29,7 +33,8 @@ Status add_text_side(ModelVocabulary vocabulary, ServableModel& model) {
 Result<ServableModel> script_model(const ModelSource& source, const Clock& clock) {
   ServableModel model;
   model.name = source.name;
-  model.notes.push_back("a scripted model: no weights, made-up answers");
+  model.notes.push_back(
+      "a scripted model: no weights, made-up answers; its script and not compute.* says what it can hold");
   if (auto status = add_text_side(fake_vocabulary(*source.script), model); !status) return status.error();
   model.executor = make_fake_executor(*source.script, clock, sleep_for_real());
   return model;
@@ -47,11 +52,41 @@ std::string kv_note(const MemoryPlan& plan) {
   return note;
 }
 
+// What was asked for is kept or refused: a pool that is given holds a whole context, and fits this machine. Before
+// anything is loaded, since that may take minutes.
+Status check_pool(const MemoryPlan& plan, const CpuExecutorOptions& options) {
+  if (options.kv_bytes > plan.available_bytes) {
+    return Error::invalid("compute.kv_bytes", "compute.kv_bytes is " + std::to_string(options.kv_bytes) + ", " +
+                                                  std::to_string(plan.available_bytes) +
+                                                  " bytes are there beside weights and workspace");
+  }
+  const bool given = options.kv_bytes != 0 || options.kv_blocks != 0;
+  if (!given || plan.conversations(plan.context_tokens) > 0) return {};
+  const std::string key = options.kv_blocks != 0 ? "compute.kv_blocks" : "compute.kv_bytes";
+  const std::uint32_t blocks = (plan.context_tokens + plan.kv_block_tokens - 1) / plan.kv_block_tokens;
+  return Error::invalid(key, key + " gives " + std::to_string(plan.kv_blocks) + " blocks of " +
+                                 std::to_string(plan.kv_block_tokens) + " tokens, a context of " +
+                                 std::to_string(plan.context_tokens) + " tokens needs " + std::to_string(blocks) +
+                                 " (" + std::to_string(blocks * plan.kv_block_bytes) +
+                                 " bytes): give more, or lower compute.max_context_tokens");
+}
+
+Status check_before_loading(const std::string& path, const CpuExecutorOptions& options) {
+  const auto file = GgufFile::open(path);
+  if (!file) return file.error();
+  const auto model = plan_model(*file, path);
+  if (!model) return Error{model.error().code, path + ": " + model.error().message, model.error().field};
+  const auto plan = plan_memory(*model->decoder, model->weight_bytes, true, available_memory_bytes(), options);
+  if (!plan) return plan.error();
+  return check_pool(*plan, options);
+}
+
 Result<ServableModel> weights_model(const ModelSource& source, const config::ServerConfig& config, int threads,
                                     const Clock& clock, const LoadProgress& progress) {
   CpuExecutorOptions options = config.compute;
   options.threads = threads;
   options.max_sequences = config.engine.sched.max_sequences;
+  if (const auto status = check_before_loading(source.path, options); !status) return status.error();
   auto executor = CpuExecutor::load(source.path, options, clock, progress);
   if (!executor) return executor.error();
   const MemoryPlan& plan = (*executor)->memory_plan();
@@ -61,6 +96,10 @@ Result<ServableModel> weights_model(const ModelSource& source, const config::Ser
                         readable_bytes(plan.weight_bytes) + ", workspace " + readable_bytes(plan.workspace_bytes) +
                         ", context " + std::to_string(plan.context_tokens) + " tokens");
   model.notes.push_back(kv_note(plan));
+  if (plan.conversations(plan.context_tokens) == 0) {
+    model.notes.push_back("warning: KV has room for " + std::to_string(plan.kv_blocks * plan.kv_block_tokens) +
+                          " tokens, less than the context: longer requests are refused");
+  }
   if (auto status = add_text_side((*executor)->vocabulary(), model); !status) return status.error();
   model.executor = std::move(*executor);
   return model;

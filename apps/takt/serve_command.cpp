@@ -1,6 +1,8 @@
 // `takt serve`.
 #include <CLI/CLI.hpp>
+#include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,8 +42,8 @@ constexpr Flag kFlags[] = {
 };
 
 struct Arguments {
-  std::string config_file;
-  std::vector<std::string> flag_values = std::vector<std::string>(std::size(kFlags));
+  std::optional<std::string> config_file;
+  std::array<std::optional<std::string>, std::size(kFlags)> flag_values;
   std::vector<std::string> models;
   std::vector<std::string> api_keys;
   std::vector<std::string> settings;  // KEY=VALUE
@@ -58,15 +60,17 @@ Status apply_setting(const std::string& setting, config::OptionTable& options) {
 
 // File first, then flags: a later one wins.
 Status apply_arguments(const Arguments& arguments, config::OptionTable& options) {
-  if (!arguments.config_file.empty()) {
-    if (auto status = config::apply_toml_file(arguments.config_file, options); !status) return status;
+  if (arguments.config_file) {
+    if (auto status = config::apply_toml_file(*arguments.config_file, options); !status) return status;
   }
   for (const auto& setting : arguments.settings) {
     if (auto status = apply_setting(setting, options); !status) return status;
   }
   for (std::size_t i = 0; i < std::size(kFlags); ++i) {
-    if (arguments.flag_values[i].empty()) continue;
-    auto status = options.set_text(kFlags[i].key, arguments.flag_values[i], "flag");
+    if (!arguments.flag_values[i]) continue;
+    // An unset variable of a script must not mean the default.
+    if (arguments.flag_values[i]->empty()) return Error::invalid(kFlags[i].name, "must not be empty");
+    auto status = options.set_text(kFlags[i].key, *arguments.flag_values[i], "flag");
     if (!status) return Error::invalid(kFlags[i].name, status.error().message);
   }
   const std::pair<const char*, const std::vector<std::string>&> lists[] = {{"server.models", arguments.models},

@@ -29,16 +29,16 @@ void bind(OptionTable& table, CpuExecutorOptions& compute) {
   table.add_integer("compute.threads", compute.threads, 0, 1024);
   table.add_enum("compute.kv_type", compute.kv_precision, {{"f16", KvPrecision::kF16}, {"f32", KvPrecision::kF32}});
   table.add_integer("compute.kv_bytes", compute.kv_bytes, 0, 64 * kTebibyte);
-  table.add_integer("compute.kv_blocks", compute.kv_blocks, 0, std::int64_t{1} << 30);
+  table.add_integer("compute.kv_blocks", compute.kv_blocks, 0, kMostKvBlocks);
   table.add_real("compute.kv_memory_share", compute.memory_share, 0.01, 1.0);
   table.add_integer("compute.block_tokens", compute.block_tokens, 16, 512);
   table.add_integer("compute.max_context_tokens", compute.max_context_tokens, 0, kManyTokens - 1);
-  table.add_integer("compute.max_step_tokens", compute.max_step_tokens, 1, 1 << 20);
+  table.add_integer("compute.max_step_tokens", compute.max_step_tokens, 1, kMostStepTokens);
 }
 
 void bind(OptionTable& table, SchedulerOptions& sched) {
-  table.add_integer("sched.max_sequences", sched.max_sequences, 1, 65536);
-  table.add_integer("sched.max_step_tokens", sched.max_step_tokens, 1, 1 << 20);
+  table.add_integer("sched.max_sequences", sched.max_sequences, 1, kMostSequences);
+  table.add_integer("sched.max_step_tokens", sched.max_step_tokens, 1, kMostStepTokens);
   table.add_duration("sched.step_target_ms", sched.step_target, kMillisecond, 1, 60'000);
   table.add_duration("sched.max_step_ms", sched.max_step, kMillisecond, 1, 60'000);
   table.add_real("sched.planning_margin", sched.planning_margin, 0.0, 0.5);

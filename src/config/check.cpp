@@ -1,6 +1,8 @@
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "config/server_config.h"
 
@@ -11,11 +13,17 @@ Status contradiction(std::string key, std::string reason) {
   return Error::invalid(std::move(key), std::move(reason));
 }
 
+// Every running sequence needs a row in every step, and prefill keeps one.
+Status check_rows(const char* key, std::uint32_t rows, std::uint32_t sequences) {
+  if (rows > sequences) return {};
+  return contradiction(key, "is " + std::to_string(rows) + ", must be more than sched.max_sequences, which is " +
+                                std::to_string(sequences) +
+                                ": every running sequence needs a row in every step, and prefill keeps one");
+}
+
 Status check(const SchedulerOptions& sched) {
-  if (sched.max_step_tokens < sched.max_sequences) {
-    return contradiction("sched.max_step_tokens",
-                         "must be at least sched.max_sequences: every running sequence needs a row in every step");
-  }
+  if (auto status = check_rows("sched.max_step_tokens", sched.max_step_tokens, sched.max_sequences); !status)
+    return status;
   if (sched.max_step < sched.step_target) {
     return contradiction(
         "sched.max_step_ms",
@@ -24,7 +32,31 @@ Status check(const SchedulerOptions& sched) {
   return {};
 }
 
-Status check(const CpuExecutorOptions& compute) {
+Status check(const char* tier, const QueueLimits& queue) {
+  if (queue.max_per_tenant != 0 && queue.max_per_user > queue.max_per_tenant) {
+    return contradiction(std::string(tier) + ".max_per_user",
+                         "must be at most " + std::string(tier) + ".max_per_tenant: a user is one of a tenant's");
+  }
+  return {};
+}
+
+Status check(const EngineOptions& engine) {
+  if (auto status = check(engine.sched); !status) return status;
+  if (engine.stall_after <= engine.sched.max_step) {
+    return contradiction("engine.stall_after_ms",
+                         "must be more than sched.max_step_ms: every long step would count as a stall");
+  }
+  if (auto status = check("queue_realtime", engine.realtime); !status) return status;
+  return check("queue_batch", engine.batch);
+}
+
+Status check(const CpuExecutorOptions& compute, const SchedulerOptions& sched) {
+  if (auto status = check_rows("compute.max_step_tokens", compute.max_step_tokens, sched.max_sequences); !status)
+    return status;
+  if (compute.max_context_tokens == 1) {
+    return contradiction("compute.max_context_tokens",
+                         "must be 0 or at least 2: one token of a prompt and one of its answer");
+  }
   if (compute.kv_bytes != 0 && compute.kv_blocks != 0) {
     return contradiction("compute.kv_blocks", "give compute.kv_bytes or compute.kv_blocks, not both");
   }
@@ -32,7 +64,26 @@ Status check(const CpuExecutorOptions& compute) {
   return {};
 }
 
+bool is_host(const std::string& host) {
+  constexpr std::size_t kLongestName = 253;  // RFC 1035
+  return !host.empty() && host.size() <= kLongestName &&
+         std::all_of(host.begin(), host.end(), [](char c) { return c > 0x20 && c < 0x7F; });
+}
+
+bool is_origin(const std::string& origin) {
+  return origin == "*" || origin == "loopback" || origin.find("://") != std::string::npos;
+}
+
 Status check(const http::ServerOptions& http) {
+  if (!is_host(http.host)) {
+    return contradiction("http.host", "must be a name or an address: 1 to 253 characters without spaces");
+  }
+  for (const auto& origin : http.cors_allowed_origins) {
+    if (is_origin(origin)) continue;
+    return contradiction(
+        "http.cors_allowed_origins",
+        "\"" + origin + "\" is neither an origin such as https://chat.example, nor app://*, loopback or *");
+  }
   if (http.request.head_bytes < http.request.target_bytes) {
     return contradiction("http.head_bytes", "must be at least http.target_bytes: the head holds the target");
   }
@@ -82,7 +133,7 @@ bool is_loopback(const std::string& host) {
 }
 
 Status check(const ServerConfig& config) {
-  for (const auto& status : {check(config.engine.sched), check(config.compute), check(config.http),
+  for (const auto& status : {check(config.engine), check(config.compute, config.engine.sched), check(config.http),
                              check(config.serve, config.http), check(config.auth, config.http.host)}) {
     if (!status) return status;
   }

@@ -27,6 +27,12 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+// "sched.watermark" -> "watermark"
+std::string_view name_of(std::string_view key) {
+  const auto dot = key.find('.');
+  return dot == std::string_view::npos ? key : key.substr(dot + 1);
+}
+
 template <typename Number>
 bool parse_number(std::string_view text, Number& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -51,6 +57,11 @@ bool parse_text(OptionKind kind, std::string_view text, Value& value) {
       return true;
   }
   return false;
+}
+
+// A path or a name with one would be cut short, or end a line of a log.
+bool has_control(const std::string& text) {
+  return std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; });
 }
 
 std::string number_text(double value) {
@@ -120,11 +131,12 @@ void OptionTable::add_real(std::string key, double& field, double min, double ma
 }
 
 void OptionTable::add_text(std::string key, std::string& field) {
-  options_.push_back({std::move(key), OptionKind::kText, "a text", false,
+  options_.push_back({std::move(key), OptionKind::kText, "a text without control characters", false,
                       [&field](const Value& value) {
                         const auto* text = std::get_if<std::string>(&value);
-                        if (text != nullptr) field = *text;
-                        return text != nullptr;
+                        if (text == nullptr || has_control(*text)) return false;
+                        field = *text;
+                        return true;
                       },
                       [&field] { return Value(field); }});
 }
@@ -155,11 +167,12 @@ void OptionTable::add_choice(std::string key, std::string& field, std::vector<st
 }
 
 void OptionTable::add_texts(std::string key, std::vector<std::string>& field) {
-  options_.push_back({std::move(key), OptionKind::kTexts, "a list of texts", false,
+  options_.push_back({std::move(key), OptionKind::kTexts, "a list of texts without control characters", false,
                       [&field](const Value& value) {
                         const auto* texts = std::get_if<std::vector<std::string>>(&value);
-                        if (texts != nullptr) field = *texts;
-                        return texts != nullptr;
+                        if (texts == nullptr || std::any_of(texts->begin(), texts->end(), has_control)) return false;
+                        field = *texts;
+                        return true;
                       },
                       [&field] { return Value(field); }});
 }
@@ -177,15 +190,26 @@ const Option* OptionTable::find(std::string_view key) const {
 
 Error OptionTable::unknown(std::string_view key) const {
   constexpr std::size_t kFarthestHint = 5;
+  constexpr std::size_t kOtherSection = 2;
+  constexpr std::size_t kLongestKey = 100;
   std::size_t nearest = kFarthestHint + 1;
   std::string message = "unknown option";
+  if (key.size() > kLongestKey) return Error::invalid(std::string(key.substr(0, kLongestKey)), std::move(message));
   for (const Option& option : options_) {
-    const std::size_t far = distance(key, option.key);
+    // The right name in the wrong section, or in none, is near too.
+    const std::size_t far =
+        std::min(distance(key, option.key), distance(name_of(key), name_of(option.key)) + kOtherSection);
     if (far >= nearest) continue;
     nearest = far;
     message = "unknown option; the closest is " + option.key;
   }
   return Error::invalid(std::string(key), std::move(message));
+}
+
+bool OptionTable::has_section(std::string_view section) const {
+  return std::any_of(options_.begin(), options_.end(), [&](const Option& option) {
+    return option.key.size() > section.size() && option.key.starts_with(section) && option.key[section.size()] == '.';
+  });
 }
 
 Status OptionTable::set(std::string_view key, const Value& value, std::string origin) {

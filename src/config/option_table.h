@@ -53,6 +53,9 @@ class OptionTable {
 
   const std::vector<Option>& options() const { return options_; }
   const Option* find(std::string_view key) const;
+  bool has_section(std::string_view section) const;
+  // The error for a key that is none, with the closest one there is.
+  Error unknown(std::string_view key) const;
 
  private:
   // A word out of a list, by its index.
@@ -60,7 +63,6 @@ class OptionTable {
                 std::function<std::size_t()> get);
   void add_number(std::string key, std::int64_t min, std::int64_t max, std::function<void(std::int64_t)> set,
                   std::function<std::int64_t()> get);
-  Error unknown(std::string_view key) const;
 
   std::vector<Option> options_;
 };

@@ -47,8 +47,8 @@ Status apply_option(const std::string& key, const toml::node& node, const std::s
   Value value;
   if (!to_value(node, value)) {
     const Option* option = options.find(key);
-    const std::string expected = option == nullptr ? "an option that exists" : option->allowed;
-    return located(name, node.source(), Error::invalid(key, "must be " + expected));
+    if (option == nullptr) return located(name, node.source(), options.unknown(key));
+    return located(name, node.source(), Error::invalid(key, "must be " + option->allowed));
   }
   const auto status = options.set(key, value, name + ":" + std::to_string(node.source().begin.line));
   if (!status) return located(name, node.source(), status.error());
@@ -60,8 +60,11 @@ Status apply_document(const toml::table& document, const std::string& name, Opti
     const std::string prefix(section.str());
     const auto* table = node.as_table();
     if (table == nullptr) {
-      return located(name, node.source(), Error::invalid(prefix, "stands outside a section such as [sched]"));
+      Error error = options.unknown(prefix);
+      error.message = "stands outside a section such as [sched]; " + error.message;
+      return located(name, node.source(), error);
     }
+    if (!options.has_section(prefix) && table->empty()) return located(name, node.source(), options.unknown(prefix));
     for (const auto& [key, value] : *table) {
       if (const auto status = apply_option(prefix + "." + std::string(key.str()), value, name, options); !status)
         return status;

@@ -6,10 +6,6 @@
 namespace takt {
 namespace {
 
-constexpr std::uint32_t kMostSequences = 4096;
-constexpr std::uint32_t kMostStepTokens = 65536;
-constexpr std::uint32_t kMostBlocks = 1U << 24U;
-
 Status check(const CpuExecutorOptions& options) {
   if (options.max_sequences < 1 || options.max_sequences > kMostSequences) {
     return Error::invalid("max_sequences", "max_sequences must be from 1 to " + std::to_string(kMostSequences));
@@ -20,8 +16,8 @@ Status check(const CpuExecutorOptions& options) {
   if (!(options.memory_share > 0.0 && options.memory_share <= 1.0)) {
     return Error::invalid("memory_share", "memory_share must be above 0 and at most 1");
   }
-  if (options.kv_blocks > kMostBlocks) {
-    return Error::invalid("kv_blocks", "kv_blocks must be at most " + std::to_string(kMostBlocks));
+  if (options.kv_blocks > kMostKvBlocks) {
+    return Error::invalid("kv_blocks", "kv_blocks must be at most " + std::to_string(kMostKvBlocks));
   }
   return {};
 }
@@ -53,7 +49,7 @@ Result<MemoryPlan> plan_memory(const Decoder& decoder, std::size_t weight_bytes,
   plan.available_bytes = free_bytes > taken ? free_bytes - taken : 0;
 
   const std::size_t context_blocks = (plan.context_tokens + plan.kv_block_tokens - 1) / plan.kv_block_tokens;
-  const std::size_t useful = std::min<std::size_t>(context_blocks * options.max_sequences, kMostBlocks);
+  const std::size_t useful = std::min<std::size_t>(context_blocks * options.max_sequences, kMostKvBlocks);
   const auto share = static_cast<std::size_t>(static_cast<double>(plan.available_bytes) * options.memory_share);
   const std::size_t budget = options.kv_bytes != 0 ? std::min(options.kv_bytes, plan.available_bytes) : share;
   const std::size_t blocks =

@@ -7,6 +7,11 @@
 
 namespace takt {
 
+// What one executor can be asked for.
+inline constexpr std::uint32_t kMostSequences = 4096;
+inline constexpr std::uint32_t kMostStepTokens = 65536;
+inline constexpr std::uint32_t kMostKvBlocks = 1U << 24U;
+
 enum class KvPrecision : std::uint8_t { kF16, kF32 };
 
 struct CpuExecutorOptions {

@@ -74,6 +74,11 @@ TEST(OptionTable, NamesTheClosestOptionForAMisspelledOne) {
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().message, "unknown option; the closest is sched.step_target_ms");
   EXPECT_EQ(table.set("weather", Value(true), "flag").error().message, "unknown option");
+  for (const char* near : {"step_target_ms", "http.step_target_ms", "engine.step_target_ms", "sched.step_target"})
+    EXPECT_EQ(table.set(near, Value(true), "flag").error().message,
+              "unknown option; the closest is sched.step_target_ms")
+        << near;
+  EXPECT_EQ(table.set(std::string(100'000, 'x'), Value(true), "flag").error().field.size(), 100U);
 }
 
 TEST(OptionTable, DurationsAreWrittenInTheirUnit) {

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <map>
 #include <regex>
 #include <sstream>
@@ -56,8 +58,22 @@ TEST(ServerConfig, UnknownKeysAndWrongTypesNameTheKeyAndTheLine) {
             "takt.toml:2: sched.step_target_ms: must be a whole number from 1 to 60000, not \"fast\"");
   EXPECT_EQ(error_of("[http]\nport = 70000\n"),
             "takt.toml:2: http.port: must be a whole number from 0 to 65535, not 70000");
-  EXPECT_EQ(error_of("[server]\nmodels = [1]\n"), "takt.toml:2: server.models: must be a list of texts");
-  EXPECT_EQ(error_of("port = 1\n"), "takt.toml:1: port: stands outside a section such as [sched]");
+  EXPECT_EQ(error_of("[server]\nmodels = [1]\n"),
+            "takt.toml:2: server.models: must be a list of texts without control characters");
+  EXPECT_EQ(error_of("port = 1\n"),
+            "takt.toml:1: port: stands outside a section such as [sched]; unknown option; the closest is http.port");
+  EXPECT_EQ(error_of("[server]\nport = 9000\n"), "takt.toml:2: server.port: unknown option; the closest is http.port");
+  EXPECT_EQ(error_of("[shed]\nstep_target_ms = 3\n"),
+            "takt.toml:2: shed.step_target_ms: unknown option; the closest is sched.step_target_ms");
+  EXPECT_EQ(error_of("[weather]\n"), "takt.toml:1: weather: unknown option");
+  EXPECT_EQ(error_of("[sched]\n"), "");
+  EXPECT_EQ(error_of("[sched]\nwatermark = nan\n").substr(0, 63),
+            "takt.toml:2: sched.watermark: must be a number from 0.0 to 0.5,");
+  EXPECT_EQ(error_of("[sched]\nwatermark = -inf\n").substr(0, 29), "takt.toml:2: sched.watermark:");
+  EXPECT_EQ(error_of("[server]\ndrain_seconds = 1.5\n").substr(0, 34), "takt.toml:2: server.drain_seconds:");
+  EXPECT_EQ(error_of("[server]\ndrain_seconds = inf\n").substr(0, 34), "takt.toml:2: server.drain_seconds:");
+  EXPECT_EQ(error_of("[server]\nstep_log = \"a\\u0000b\"\n").substr(0, 29), "takt.toml:2: server.step_log:");
+  EXPECT_EQ(error_of("[server]\nmodels = [\"a\\nb\"]\n").substr(0, 27), "takt.toml:2: server.models:");
   EXPECT_EQ(error_of("[sched.deep]\nx = 1\n").substr(0, 24), "takt.toml:1: sched.deep:");
 }
 
@@ -115,8 +131,25 @@ TEST(ServerConfig, TheDefaultsContradictNothing) {
 // A19: start-up refuses limits that contradict each other, and says which.
 TEST(ServerConfig, RefusesContradictoryLimitsWithTheReason) {
   const std::map<std::string, std::function<void(ServerConfig&)>> contradictions{
-      {"sched.max_step_tokens",
-       [](ServerConfig& c) { c.engine.sched.max_step_tokens = c.engine.sched.max_sequences - 1; }},
+      {"sched.max_step_tokens", [](ServerConfig& c) { c.engine.sched.max_step_tokens = c.engine.sched.max_sequences; }},
+      {"compute.max_step_tokens", [](ServerConfig& c) { c.compute.max_step_tokens = c.engine.sched.max_sequences; }},
+      {"compute.max_context_tokens", [](ServerConfig& c) { c.compute.max_context_tokens = 1; }},
+      {"compute.block_tokens", [](ServerConfig& c) { c.compute.block_tokens = 17; }},
+      {"engine.stall_after_ms", [](ServerConfig& c) { c.engine.stall_after = c.engine.sched.max_step; }},
+      {"queue_realtime.max_per_user",
+       [](ServerConfig& c) {
+         c.engine.realtime.max_per_tenant = 2;
+         c.engine.realtime.max_per_user = 3;
+       }},
+      {"queue_batch.max_per_user",
+       [](ServerConfig& c) {
+         c.engine.batch.max_per_tenant = 2;
+         c.engine.batch.max_per_user = 3;
+       }},
+      {"http.cors_allowed_origins",
+       [](ServerConfig& c) {
+         c.http.cors_allowed_origins = {"loopback", "everybody"};
+       }},
       {"sched.max_step_ms",
        [](ServerConfig& c) { c.engine.sched.max_step = c.engine.sched.step_target - milliseconds(1); }},
       {"http.head_bytes", [](ServerConfig& c) { c.http.request.head_bytes = c.http.request.target_bytes - 1; }},
@@ -138,9 +171,52 @@ TEST(ServerConfig, RefusesContradictoryLimitsWithTheReason) {
   }
 }
 
+TEST(ServerConfig, RefusesAHostThatCanBeNone) {
+  for (const std::string& host : {std::string(), std::string("two words"), std::string("tab\t"), std::string("::1\n"),
+                                  std::string("caf\u00e9"), std::string(254, 'x')}) {
+    ServerConfig config;
+    config.auth.no_auth = true;
+    config.http.host = host;
+    const auto status = check(config);
+    ASSERT_FALSE(status) << host;
+    EXPECT_EQ(status.error().field, "http.host");
+  }
+}
+
+// Every number has a range, with both of its ends inside and what lies beyond outside, in a file and as a text.
+TEST(ServerConfig, EveryNumberHasARange) {
+  ServerConfig config;
+  auto options = bind_options(config);
+  static const std::regex range(R"(a (?:whole )?number from (\S+) to (\S+))");
+  int numbers = 0;
+  for (const Option& option : std::vector<Option>(options.options())) {
+    if (option.kind != OptionKind::kInteger && option.kind != OptionKind::kReal) continue;
+    ++numbers;
+    std::smatch ends;
+    ASSERT_TRUE(std::regex_match(option.allowed, ends, range)) << option.key << ": " << option.allowed;
+    EXPECT_TRUE(options.set_text(option.key, ends.str(1), "flag")) << option.key;
+    EXPECT_TRUE(options.set_text(option.key, ends.str(2), "flag")) << option.key;
+    const double low = std::stod(ends.str(1));
+    const double high = std::stod(ends.str(2));
+    for (const Value& wrong :
+         {Value(low - 1), Value(high * 2 + 1), Value(std::nan("")), Value(std::numeric_limits<double>::infinity()),
+          Value(-std::numeric_limits<double>::infinity()), Value(static_cast<std::int64_t>(low) - 1),
+          Value(static_cast<std::int64_t>(high) + 1), Value(std::numeric_limits<std::int64_t>::max()),
+          Value(std::numeric_limits<std::int64_t>::min()), Value(true), Value(std::string("1"))}) {
+      const auto status = options.set(option.key, wrong, "file:1");
+      ASSERT_FALSE(status) << option.key << " took " << to_toml(wrong);
+      EXPECT_EQ(status.error().field, option.key);
+      EXPECT_NE(status.error().message.find(option.allowed), std::string::npos) << status.error().message;
+    }
+    for (const char* wrong : {"", "-", "x", "1x", " 1", "nan", "inf", "-inf", "0x10", "99999999999999999999999"})
+      EXPECT_FALSE(options.set_text(option.key, wrong, "flag")) << option.key << " took " << wrong;
+  }
+  EXPECT_GT(numbers, 50);
+}
+
 // F18: beyond loopback there is a key, or somebody said that there is none.
 TEST(ServerConfig, RefusesToListenBeyondLoopbackWithoutAKeyUnlessToldSo) {
-  for (const char* host : {"0.0.0.0", "::", "192.168.1.5", "example.org", "127.0.0.1.example.org", ""}) {
+  for (const char* host : {"0.0.0.0", "::", "192.168.1.5", "example.org", "127.0.0.1.example.org"}) {
     ServerConfig config;
     config.http.host = host;
     EXPECT_FALSE(check(config)) << host;
