@@ -14,6 +14,7 @@
 #include "inference_server.h"
 #include "launch.h"
 #include "route/key_ring.h"
+#include "stall_watch.h"
 #include "start_report.h"
 #include "stop_signals.h"
 
@@ -99,6 +100,8 @@ Result<route::KeyRing> read_keys(const config::AuthOptions& auth) {
   return route::KeyRing::create(keys);
 }
 
+constexpr Duration kWatchEvery = std::chrono::seconds(1);
+
 // Running answers may finish; a second signal ends the process at once.
 ExitCode drain(InferenceServer& server, Duration limit) {
   constexpr Duration kLook = std::chrono::milliseconds(50);
@@ -125,8 +128,8 @@ ExitCode serve(const config::ServerConfig& config) {
   InferenceServer& server = *std::get<0>(launched);
   loading_is_done();
   StartReport(stdout).ready(config, server);
-  while (!wait_for_stop_signal(0, std::chrono::hours(1))) {
-  }
+  StallWatch watch(server);
+  while (!wait_for_stop_signal(0, kWatchEvery)) watch.look();
   return drain(server, config.process.drain);
 }
 
