@@ -10,18 +10,26 @@
 #include <csignal>
 #include <cstdint>
 
+#include "base/log.h"
+
 namespace takt::app {
 namespace {
 
 // What a signal handler may touch: lock-free atomics and a file descriptor.
 std::atomic<int> received{0};
+std::atomic<int> hangups{0};
 std::atomic<bool> loading{true};
 std::atomic<int> wake_up{-1};
 
-void on_signal(int /*signal*/) {
+void on_signal(int signal) {
   const int saved = errno;
-  if (loading.load(std::memory_order_relaxed)) ::_exit(0);
-  received.fetch_add(1, std::memory_order_relaxed);
+  if (signal == SIGHUP) {
+    hangups.fetch_add(1, std::memory_order_relaxed);
+  } else if (loading.load(std::memory_order_relaxed)) {
+    ::_exit(0);
+  } else {
+    received.fetch_add(1, std::memory_order_relaxed);
+  }
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto written = ::write(wake_up.load(std::memory_order_relaxed), &one, sizeof(one));
   errno = saved;
@@ -37,6 +45,8 @@ void catch_stop_signals() {
   sigemptyset(&action.sa_mask);
   ::sigaction(SIGTERM, &action, nullptr);
   ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGHUP, &action, nullptr);
+  std::signal(SIGUSR1, SIG_IGN);  // until there is a server whose waits can be told
 }
 
 void loading_is_done() {
@@ -52,6 +62,8 @@ bool wait_for_stop_signal(int seen, Duration wait) {
   while (stop_signals_received() <= seen) {
     const auto left = deadline - std::chrono::steady_clock::now();
     if (left <= Duration(0)) return false;
+    if (hangups.exchange(0, std::memory_order_relaxed) > 0)
+      spdlog::info("SIGHUP ignored: settings and keys are read at the start only");
     pollfd readable{wake_up.load(), POLLIN, 0};
     const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(left).count();
     ::poll(&readable, 1, static_cast<int>(std::min<std::int64_t>(milliseconds, 1'000'000)));

@@ -62,6 +62,20 @@ def test_an_idle_server_stops_on_sigterm(start):
     assert server.wait(10) == 0
 
 
+def test_sighup_is_logged_and_ends_nothing(start, connect):
+    server = start(model=LONG)
+    stream = begin_stream(connect(server))
+    for _ in range(2):
+        lines = len(server.lines)
+        server.signal(signal.SIGHUP)
+        wait_until(lambda: any("SIGHUP ignored" in line for line in list(server.lines)[lines:]), "the log line")
+    chunks = list(stream)
+    assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "stop"
+    assert server.get("/ready")[0] == 200
+    server.signal()
+    assert server.wait() == 0
+
+
 def one_line_of_error(result, code):
     assert result.returncode == code, result
     lines = result.stderr.splitlines()
@@ -173,7 +187,7 @@ def test_the_start_says_threads_and_why(start):
     server = start("--threads", "1")
     assert any(line.startswith("threads: 1 for compute (as told; ") for line in server.lines)
     automatic = start()
-    assert any(line.startswith("threads: ") and "physical cores" in line or "quota" in line for line in automatic.lines)
+    assert any(line.startswith("threads: ") and ("physical cores" in line or "quota" in line) for line in automatic.lines)
 
 
 def test_several_models_are_served_by_name(start):
