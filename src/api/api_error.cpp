@@ -20,6 +20,13 @@ std::string code_of(const Error& error, std::string_view otherwise) {
   return error.field.empty() ? std::string(otherwise) : error.field;
 }
 
+Error too_long(const std::string& tokens, std::uint32_t limit, std::string field) {
+  return {ErrorCode::kContextLength,
+          "The prompt has " + tokens + " tokens; a request may have " + std::to_string(limit) +
+              ", prompt and at least one token of output together",
+          std::move(field)};
+}
+
 }  // namespace
 
 ApiError to_api_error(const Error& error) {
@@ -118,10 +125,11 @@ Error unknown_model(std::string_view asked, const std::vector<std::string>& avai
 }
 
 Error context_length_exceeded(std::uint64_t prompt_tokens, std::uint32_t limit, std::string field) {
-  return {ErrorCode::kContextLength,
-          "The prompt has " + std::to_string(prompt_tokens) + " tokens; a request may have " + std::to_string(limit) +
-              ", prompt and at least one token of output together",
-          std::move(field)};
+  return too_long(std::to_string(prompt_tokens), limit, std::move(field));
+}
+
+Error context_length_far_exceeded(std::uint64_t more_than, std::uint32_t limit, std::string field) {
+  return too_long("more than " + std::to_string(more_than), limit, std::move(field));
 }
 
 std::string error_body(const ApiError& error) {

@@ -36,6 +36,8 @@ ApiError http_error(int status, std::string_view reason);
 Error unknown_model(std::string_view asked, const std::vector<std::string>& available);
 // `field`: where the prompt stands in the request.
 Error context_length_exceeded(std::uint64_t prompt_tokens, std::uint32_t limit, std::string field);
+// For a prompt so long that its tokens were not all counted.
+Error context_length_far_exceeded(std::uint64_t more_than, std::uint32_t limit, std::string field);
 
 std::string error_body(const ApiError& error);
 

@@ -82,9 +82,9 @@ Status BodyWorker::chat(const std::string& body, const ExchangePtr& exchange, Re
   const auto model = context_.models.find(request->options.model);
   if (!model) return model.error();
   if (auto door = check_door(**model, request->options, request->conversation.messages.size(), 1); !door) return door;
-  auto prompt = build_chat_prompt(**model, request->conversation);
+  if (exchange->client_gone.load()) return {};
+  auto prompt = build_chat_prompt(**model, request->conversation, Purpose::kAnswer);
   if (!prompt) return prompt.error();
-  if (auto fits = check_fits(**model, prompt->tokens.size(), "messages"); !fits) return fits;
   Generation generation{api::AnswerKind::kChat, *model, std::move(request->options), false, {}};
   generation.prompts.push_back(std::move(prompt).value());
   return generate(std::move(generation), exchange);
@@ -100,10 +100,9 @@ Status BodyWorker::completions(const std::string& body, const ExchangePtr& excha
   if (auto door = check_door(**model, request->options, prompt_bytes(request->prompts), count); !door) return door;
   Generation generation{api::AnswerKind::kCompletion, *model, std::move(request->options), request->echo, {}};
   for (std::size_t i = 0; i < count; ++i) {
-    const std::string field = prompt_field(i, count);
-    auto prompt = build_plain_prompt(**model, request->prompts[i], field);
+    if (exchange->client_gone.load()) return {};
+    auto prompt = build_plain_prompt(**model, request->prompts[i], prompt_field(i, count));
     if (!prompt) return prompt.error();
-    if (auto fits = check_fits(**model, prompt->tokens.size(), field); !fits) return fits;
     generation.prompts.push_back(std::move(prompt).value());
   }
   return generate(std::move(generation), exchange);
@@ -118,14 +117,14 @@ Status BodyWorker::tokenize(const std::string& body, const Exchange& exchange) c
   answer.model = (*model)->name;
   answer.max_request_tokens = (*model)->max_request_tokens;
   if (const auto* conversation = std::get_if<api::Conversation>(&request->input)) {
-    auto prompt = build_chat_prompt(**model, *conversation);
+    auto prompt = build_chat_prompt(**model, *conversation, Purpose::kCount);
     if (!prompt) return prompt.error();
     answer.tokens = std::move(prompt->tokens);
     answer.prompt = std::move(prompt->text);
   } else {
     const auto& text = std::get<std::string>(request->input);
     auto tokens = (*model)->tokenizer->encode(
-        text, {.add_special = request->add_special, .parse_special = request->parse_special, .untrusted = {}});
+        text, {.add_special = request->add_special, .parse_special = request->parse_special});
     if (!tokens) return Error::invalid("text", tokens.error().message);
     answer.tokens = std::move(tokens).value();
   }

@@ -19,11 +19,23 @@ Status check_not_empty(const std::vector<TokenId>& tokens, const std::string& fi
   return {};
 }
 
+std::size_t most_counted(const ServedModel& model) {
+  return kCountedContexts * model.max_request_tokens;
+}
+
 // Errors of the tokenizer speak of limits of its own: for the client they are about the field.
-Error about(Error error, const std::string& field) {
+Error about(Error error, const ServedModel& model, const std::string& field) {
+  if (error.code == ErrorCode::kContextLength)
+    return api::context_length_far_exceeded(most_counted(model), model.max_request_tokens, field);
   if (error.code == ErrorCode::kResourceExhausted) error.code = ErrorCode::kInvalidArgument;
   error.field = field;
   return error;
+}
+
+// Both numbers stand in the error when not even one token of output would fit.
+Status check_fits(const ServedModel& model, std::size_t prompt_tokens, const std::string& field) {
+  if (prompt_tokens < model.max_request_tokens) return {};
+  return api::context_length_exceeded(prompt_tokens, model.max_request_tokens, field);
 }
 
 bool in_vocabulary(const ServedModel& model, TokenId token) {
@@ -38,7 +50,8 @@ Error unknown_token(const ServedModel& model, TokenId token, std::string path) {
 
 }  // namespace
 
-Result<BuiltPrompt> build_chat_prompt(const ServedModel& model, const api::Conversation& conversation) {
+Result<BuiltPrompt> build_chat_prompt(const ServedModel& model, const api::Conversation& conversation,
+                                      Purpose purpose) {
   if (model.chat_template == nullptr) {
     return Error{ErrorCode::kUnsupported, "The model '" + model.name + "' has no chat template: use /v1/completions",
                  "messages"};
@@ -56,9 +69,13 @@ Result<BuiltPrompt> build_chat_prompt(const ServedModel& model, const api::Conve
   encode.add_special = true;  // the tokenizer does not double a BOS that the template wrote
   encode.parse_special = true;
   encode.untrusted = rendered->untrusted;
+  if (purpose == Purpose::kAnswer) encode.max_tokens = most_counted(model);
   auto tokens = tokenizer.encode(rendered->text, encode);
-  if (!tokens) return about(tokens.error(), "messages");
+  if (!tokens) return about(tokens.error(), model, "messages");
   if (auto status = check_not_empty(*tokens, "messages"); !status) return status.error();
+  if (purpose == Purpose::kAnswer) {
+    if (auto fits = check_fits(model, tokens->size(), "messages"); !fits) return fits.error();
+  }
   return BuiltPrompt{std::move(rendered->text), std::move(tokens).value()};
 }
 
@@ -67,12 +84,18 @@ Result<BuiltPrompt> build_plain_prompt(const ServedModel& model, const api::Prom
   BuiltPrompt built;
   if (const auto* ids = std::get_if<std::vector<TokenId>>(&prompt)) {
     if (auto status = check_in_vocabulary(model, *ids, field); !status) return status.error();
+    if (auto fits = check_fits(model, ids->size(), field); !fits) return fits.error();
     built = {text_of(tokenizer, *ids), *ids};
   } else {
     built.text = std::get<std::string>(prompt);
-    auto tokens = tokenizer.encode(built.text, {.add_special = true, .parse_special = true, .untrusted = {}});
-    if (!tokens) return about(tokens.error(), field);
+    EncodeOptions encode;
+    encode.add_special = true;
+    encode.parse_special = true;
+    encode.max_tokens = most_counted(model);
+    auto tokens = tokenizer.encode(built.text, encode);
+    if (!tokens) return about(tokens.error(), model, field);
     built.tokens = std::move(tokens).value();
+    if (auto fits = check_fits(model, built.tokens.size(), field); !fits) return fits.error();
   }
   if (auto status = check_not_empty(built.tokens, field); !status) return status.error();
   return built;
@@ -85,11 +108,6 @@ std::string text_of(const Tokenizer& tokenizer, const std::vector<TokenId>& toke
   const bool adds_space = vocabulary.kind == "llama" && vocabulary.add_space_prefix.value_or(true);
   if (adds_space && text.starts_with(' ')) text.erase(0, 1);
   return text;
-}
-
-Status check_fits(const ServedModel& model, std::size_t prompt_tokens, const std::string& field) {
-  if (prompt_tokens < model.max_request_tokens) return {};
-  return api::context_length_exceeded(prompt_tokens, model.max_request_tokens, field);
 }
 
 Status check_in_vocabulary(const ServedModel& model, const std::vector<TokenId>& tokens, const std::string& field) {

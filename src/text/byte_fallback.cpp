@@ -1,5 +1,7 @@
 #include "text/byte_fallback.h"
 
+#include <algorithm>
+
 #include "text/tokenizer_core.h"
 
 namespace takt {
@@ -10,6 +12,10 @@ ByteFallback::ByteFallback(const ModelVocabulary& vocabulary) : unknown_(vocabul
     if (vocabulary.types[id] != TokenType::kByte) continue;
     if (const auto value = byte_token_value(vocabulary.tokens[id])) tokens_[*value] = static_cast<TokenId>(id);
   }
+}
+
+bool ByteFallback::covers_all() const {
+  return std::all_of(tokens_.begin(), tokens_.end(), [](TokenId token) { return token >= 0; });
 }
 
 void ByteFallback::append(std::string_view bytes, std::vector<TokenId>& out) const {

@@ -20,6 +20,9 @@ class ByteFallback {
   // Id of a byte's token, or -1.
   TokenId byte_token(char byte) const { return tokens_[static_cast<std::uint8_t>(byte)]; }
 
+  // Every byte has a token of its own.
+  bool covers_all() const;
+
   // Appends the tokens for bytes without a token of their own.
   void append(std::string_view bytes, std::vector<TokenId>& out) const;
 

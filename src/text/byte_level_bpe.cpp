@@ -1,6 +1,8 @@
 #include "text/byte_level_bpe.h"
 
+#include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 #include "text/merge_ranks.h"
@@ -61,49 +63,58 @@ class ByteLevelBpe final : public TokenizerCore {
     set_pieces(decode);
     byte_ids_.fill(-1);
     std::vector<std::pair<std::string_view, TokenId>> words;
+    std::size_t longest = 1;
     for (std::size_t i = 0; i < vocabulary_.tokens.size(); ++i) {
       if (vocabulary_.types[i] != TokenType::kNormal) continue;
       const auto id = static_cast<TokenId>(i);
       const std::string_view bytes = piece(id, false);
+      longest = std::max(longest, bytes.size());
       if (bytes.size() == 1) byte_ids_[static_cast<std::uint8_t>(bytes[0])] = id;
       if (rule_.whole_words) words.emplace_back(bytes, id);
     }
     if (rule_.whole_words) whole_words_ = TokenTable(words);
+    const bool covers_all = std::all_of(byte_ids_.begin(), byte_ids_.end(), [](TokenId id) { return id >= 0; });
+    if (covers_all) longest_ = longest;
     drop_build_data();
   }
 
  private:
-  Status encode_plain(std::string_view text, bool, std::vector<TokenId>& out) const override {
-    if (!rule_.normalize_nfc) return encode_normalized(text, out);
-    return encode_normalized(unicode::to_nfc(text), out);
+  Status encode_plain(std::string_view text, bool, std::size_t most, std::vector<TokenId>& out) const override {
+    if (!rule_.normalize_nfc) return encode_normalized(text, most, out);
+    return encode_normalized(unicode::to_nfc(text), most, out);
   }
 
-  Status encode_normalized(std::string_view text, std::vector<TokenId>& out) const {
-    std::vector<TextSpan> words;
-    if (auto status = pre_.split(text, words); !status) return status;
+  Status encode_normalized(std::string_view text, std::size_t most, std::vector<TokenId>& out) const {
     SymbolMerger merger;
     std::vector<Symbol> symbols;
-    const auto rule = [&](const Symbol& left, const Symbol& right) { return ranks_.find(left.id, right.id); };
-    for (const TextSpan word : words) {
-      const std::string_view bytes = text.substr(word.begin, word.end - word.begin);
-      if (rule_.whole_words) {
-        if (const auto id = whole_words_.find(bytes)) {
-          out.push_back(*id);
-          continue;
-        }
-      }
-      symbols.clear();
-      for (std::size_t i = 0; i < bytes.size(); ++i) {
-        const TokenId id = byte_ids_[static_cast<std::uint8_t>(bytes[i])];
-        symbols.push_back({id, static_cast<std::uint32_t>(i), 1});
-      }
-      merger.run(symbols, rule);
-      for (const Symbol& symbol : symbols) {
-        // A byte without a token is lost, as in the published tokenizers; it still keeps its neighbours apart.
-        if (symbol.id >= 0) out.push_back(symbol.id);
+    const auto all = pre_.split(text, [&](TextSpan span) {
+      const std::string_view word = text.substr(span.begin, span.end - span.begin);
+      if (out.size() + word.size() / longest_ > most) return false;
+      encode_word(word, merger, symbols, out);
+      return true;
+    });
+    if (!all) return all.error();
+    return *all ? Status{} : too_many_tokens(most);
+  }
+
+  void encode_word(std::string_view word, SymbolMerger& merger, std::vector<Symbol>& symbols,
+                   std::vector<TokenId>& out) const {
+    if (rule_.whole_words) {
+      if (const auto id = whole_words_.find(word)) {
+        out.push_back(*id);
+        return;
       }
     }
-    return {};
+    symbols.clear();
+    for (std::size_t i = 0; i < word.size(); ++i) {
+      const TokenId id = byte_ids_[static_cast<std::uint8_t>(word[i])];
+      symbols.push_back({id, static_cast<std::uint32_t>(i), 1});
+    }
+    merger.run(symbols, [&](const Symbol& left, const Symbol& right) { return ranks_.find(left.id, right.id); });
+    for (const Symbol& symbol : symbols) {
+      // A byte without a token is lost, as in the published tokenizers; it still keeps its neighbours apart.
+      if (symbol.id >= 0) out.push_back(symbol.id);
+    }
   }
 
   PreTokenizerRule rule_;
@@ -111,6 +122,8 @@ class ByteLevelBpe final : public TokenizerCore {
   MergeRanks ranks_;
   TokenTable whole_words_;  // by their bytes
   std::array<TokenId, 256> byte_ids_{};
+  // Bytes that one token stands for at most; while some bytes have none, any number of them may be lost.
+  std::size_t longest_ = std::numeric_limits<std::size_t>::max();
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 // inside a word, and what has no token falls back to bytes. Open is only how a pair's merge is found.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -40,19 +41,27 @@ class MetaSpaceTokenizer final : public TokenizerCore {
   }
 
  private:
-  Status encode_plain(std::string_view text, bool after_special, std::vector<TokenId>& out) const override {
+  Status encode_plain(std::string_view text, bool after_special, std::size_t most,
+                      std::vector<TokenId>& out) const override {
     std::string escaped;
     escaped.reserve(text.size() + text.size() / 2 + kMetaSpace.size());
     if (after_special && rules_.adds_space) escaped += kMetaSpace;
     append_spaces_as_meta(text, escaped);
     SymbolMerger merger;
     std::vector<Symbol> symbols;
-    if (rules_.words_are_independent) {
-      for_each_meta_word(escaped, [&](std::string_view word) { encode_word(word, merger, symbols, out); });
-    } else {
-      encode_word(escaped, merger, symbols, out);
-    }
-    return {};
+    const auto encode_within = [&](std::string_view word) {
+      if (out.size() + fewest_tokens(word) > most) return false;
+      encode_word(word, merger, symbols, out);
+      return true;
+    };
+    const bool fits =
+        rules_.words_are_independent ? for_each_meta_word(escaped, encode_within) : encode_within(escaped);
+    return fits ? Status{} : too_many_tokens(most);
+  }
+
+  // Every byte is in a token, unless unknown characters share one.
+  std::size_t fewest_tokens(std::string_view word) const {
+    return fallback_.covers_all() ? word.size() / std::max<std::size_t>(rules_.tokens.longest(), 1) : 0;
   }
 
   void encode_word(std::string_view word, SymbolMerger& merger, std::vector<Symbol>& symbols,

@@ -16,30 +16,29 @@ Result<PreTokenizer> PreTokenizer::create(const PreTokenizerRule& rule) {
   return created;
 }
 
-Status PreTokenizer::split(std::string_view text, std::vector<TextSpan>& words) const {
-  std::vector<TextSpan> spans;
+Result<bool> PreTokenizer::split(std::string_view text, const SpanVisitor& visit) const {
+  std::vector<MatchScratch> scratches(patterns_.size());
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t valid = unicode::valid_prefix_length(text.substr(at));
     const std::size_t length = valid > 0 ? valid : unicode::decode_one(text.substr(at)).length;
-    spans.push_back({static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at + length)});
+    const TextSpan span{static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at + length)};
+    const auto more = valid > 0 ? split_by(0, text, span, scratches, visit) : Result<bool>(visit(span));
+    if (!more || !*more) return more;
     at += length;
   }
-  MatchScratch scratch;
-  std::vector<TextSpan> finer;
-  for (const SplitPattern& pattern : patterns_) {
-    finer.clear();
-    for (const TextSpan span : spans) {
-      const bool valid = unicode::decode_one(text.substr(span.begin)).valid;
-      if (!valid) {
-        finer.push_back(span);
-      } else if (auto status = pattern.split(text, span, scratch, finer); !status) {
-        return status;
-      }
-    }
-    spans.swap(finer);
-  }
-  words.swap(spans);
-  return {};
+  return true;
+}
+
+Result<bool> PreTokenizer::split_by(std::size_t pattern, std::string_view text, TextSpan span,
+                                    std::vector<MatchScratch>& scratches, const SpanVisitor& visit) const {
+  if (pattern == patterns_.size()) return visit(span);
+  if (pattern + 1 == patterns_.size()) return patterns_[pattern].split(text, span, scratches[pattern], visit);
+  Result<bool> inner = true;
+  const auto outer = patterns_[pattern].split(text, span, scratches[pattern], [&](TextSpan piece) {
+    inner = split_by(pattern + 1, text, piece, scratches, visit);
+    return inner && *inner;
+  });
+  return inner ? outer : inner;
 }
 
 }  // namespace takt

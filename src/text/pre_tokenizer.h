@@ -24,10 +24,15 @@ class PreTokenizer {
  public:
   static Result<PreTokenizer> create(const PreTokenizerRule& rule);
 
-  // The words of a text, side by side from begin to end. Invalid UTF-8 stands alone.
-  Status split(std::string_view text, std::vector<TextSpan>& words) const;
+  // Visits the words of a text, side by side from begin to end, while the visitor returns true; true when it always
+  // did. Invalid UTF-8 stands alone. Errors: those of SplitPattern::split.
+  Result<bool> split(std::string_view text, const SpanVisitor& visit) const;
 
  private:
+  // Cuts by the patterns from this one on; one scratch for each pattern.
+  Result<bool> split_by(std::size_t pattern, std::string_view text, TextSpan span, std::vector<MatchScratch>& scratches,
+                        const SpanVisitor& visit) const;
+
   std::vector<SplitPattern> patterns_;
 };
 

@@ -55,15 +55,15 @@ Result<SplitPattern> SplitPattern::compile(const std::string& pattern) {
   return compiled;
 }
 
-Status SplitPattern::split(std::string_view text, TextSpan span, MatchScratch& scratch,
-                           std::vector<TextSpan>& out) const {
+Result<bool> SplitPattern::split(std::string_view text, TextSpan span, MatchScratch& scratch,
+                                 const SpanVisitor& visit) const {
   if (!scratch.data_ || !scratch.context_)
     return Error{ErrorCode::kResourceExhausted, "no memory to match a pattern", {}};
   const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data() + span.begin);
   const std::size_t length = span.end - span.begin;
   const auto emit = [&](std::size_t begin, std::size_t end) {
-    if (end > begin)
-      out.push_back({span.begin + static_cast<std::uint32_t>(begin), span.begin + static_cast<std::uint32_t>(end)});
+    return end == begin ||
+           visit({span.begin + static_cast<std::uint32_t>(begin), span.begin + static_cast<std::uint32_t>(end)});
   };
   std::size_t piece_begin = 0;  // begin of what no match has taken yet
   std::size_t from = 0;
@@ -80,8 +80,7 @@ Status SplitPattern::split(std::string_view text, TextSpan span, MatchScratch& s
       return Error{ErrorCode::kResourceExhausted, "the text can not be split into words: " + describe(count), {}};
     }
     const PCRE2_SIZE* range = pcre2_get_ovector_pointer(scratch.data_.get());
-    emit(piece_begin, range[0]);
-    emit(range[0], range[1]);
+    if (!emit(piece_begin, range[0]) || !emit(range[0], range[1])) return false;
     piece_begin = range[1];
     from = range[1];
     if (range[0] == range[1]) {
@@ -89,8 +88,7 @@ Status SplitPattern::split(std::string_view text, TextSpan span, MatchScratch& s
       from += unicode::decode_one(text.substr(span.begin + from, length - from)).length;
     }
   }
-  emit(piece_begin, length);
-  return {};
+  return emit(piece_begin, length);
 }
 
 }  // namespace takt

@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/result.h"
 
@@ -20,6 +20,8 @@ struct TextSpan {
   std::uint32_t begin = 0;
   std::uint32_t end = 0;
 };
+
+using SpanVisitor = std::function<bool(TextSpan)>;
 
 // What matching needs besides the pattern. One per thread and call.
 class MatchScratch {
@@ -41,9 +43,10 @@ class SplitPattern {
   // Errors: kInternal with PCRE2's message (patterns are our own).
   static Result<SplitPattern> compile(const std::string& pattern);
 
-  // Appends to `out` the matches in text[span] and what lies between them, in order; the pattern sees nothing outside
-  // the span. The span must be valid UTF-8. Errors: kResourceExhausted when the match limit is reached.
-  Status split(std::string_view text, TextSpan span, MatchScratch& scratch, std::vector<TextSpan>& out) const;
+  // Visits the matches in text[span] and what lies between them, in order, while the visitor returns true; true when it
+  // always did. The pattern sees nothing outside the span, which must be valid UTF-8. Errors: kResourceExhausted when
+  // the match limit is reached.
+  Result<bool> split(std::string_view text, TextSpan span, MatchScratch& scratch, const SpanVisitor& visit) const;
 
  private:
   struct Free {

@@ -32,13 +32,20 @@ Result<std::vector<TokenId>> TokenizerCore::encode(std::string_view text, const 
       if (!first_again || options.keep_written_first) ids.push_back(segment.token);
       after_special = true;
     } else {
-      status = encode_plain(text.substr(segment.begin, segment.end - segment.begin), after_special, ids);
+      const std::string_view plain = text.substr(segment.begin, segment.end - segment.begin);
+      status = encode_plain(plain, after_special, options.max_tokens, ids);
       after_special = false;
     }
+    if (status && ids.size() > options.max_tokens) status = too_many_tokens(options.max_tokens);
   });
   if (!status) return status.error();
   if (options.add_special && traits_.last) ids.push_back(*traits_.last);
+  if (ids.size() > options.max_tokens) return too_many_tokens(options.max_tokens);
   return ids;
+}
+
+Error TokenizerCore::too_many_tokens(std::size_t most) {
+  return {ErrorCode::kContextLength, "the text has more than " + std::to_string(most) + " tokens", {}};
 }
 
 std::string_view TokenizerCore::piece(TokenId token, bool special) const {

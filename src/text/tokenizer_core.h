@@ -54,8 +54,12 @@ class TokenizerCore : public Tokenizer {
   }
 
   // Appends the tokens of a text without special ones. `after_special`: the text begins, or a special token stands
-  // before it.
-  virtual Status encode_plain(std::string_view text, bool after_special, std::vector<TokenId>& out) const = 0;
+  // before it. Errors: too_many_tokens, as soon as it is certain that `out` comes to more than `most` tokens; a kind
+  // may also find out only at the end, and then leaves it to its caller.
+  virtual Status encode_plain(std::string_view text, bool after_special, std::size_t most,
+                              std::vector<TokenId>& out) const = 0;
+
+  static Error too_many_tokens(std::size_t most);
 
   // Frees what only building needs.
   void drop_build_data();

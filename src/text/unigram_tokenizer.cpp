@@ -40,7 +40,8 @@ class UnigramTokenizer final : public TokenizerCore {
     std::uint32_t begin = 0;
   };
 
-  Status encode_plain(std::string_view text, bool, std::vector<TokenId>& out) const override {
+  // The best way through a text is known at its end only.
+  Status encode_plain(std::string_view text, bool, std::size_t, std::vector<TokenId>& out) const override {
     segment(normalize(text), out);
     return {};
   }

@@ -65,10 +65,11 @@ class WordPieceTokenizer final : public TokenizerCore {
     std::size_t characters = 0;
   };
 
-  Status encode_plain(std::string_view text, bool, std::vector<TokenId>& out) const override {
+  Status encode_plain(std::string_view text, bool, std::size_t most, std::vector<TokenId>& out) const override {
     const std::string decomposed = unicode::to_nfd(with_separate_cjk(text));
     Word word;
     for (std::string_view rest = decomposed; !rest.empty();) {
+      if (out.size() > most) return too_many_tokens(most);
       const auto c = unicode::decode_one(rest);
       rest.remove_prefix(c.length);
       if (unicode::is_nonspacing_mark(c.code_point)) continue;

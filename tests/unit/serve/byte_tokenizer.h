@@ -39,6 +39,7 @@ class ByteTokenizer final : public Tokenizer {
       }
     }
     if (options.add_special && (ids.empty() || ids.front() != kBegin)) ids.insert(ids.begin(), kBegin);
+    if (ids.size() > options.max_tokens) return Error{ErrorCode::kContextLength, "more", {}};
     return ids;
   }
 

@@ -147,6 +147,46 @@ TEST_F(DoorTest, BodiesThatWaitHaveALimitInBytes) {
   EXPECT_EQ(json::parse(client->record().body).at("error").at("code"), "server_overloaded");
 }
 
+// E7: text workers that are all at work on a prompt keep nobody from the rest of the house.
+TEST_F(DoorTest, HealthIsAnsweredWhileEveryTextWorkerIsBusy) {
+  serve::ServeOptions options;
+  options.text_threads = 2;
+  start({}, options);
+  template_->hold(true);
+  std::vector<std::shared_ptr<RecordingResponder>> waiting;
+  for (int i = 0; i < 5; ++i) waiting.push_back(chat());
+  ASSERT_TRUE(template_->wait_renderings(2));
+  for (const char* path : {"/health", "/ready", "/v1/models", "/metrics"}) {
+    const auto client = request("GET", path);
+    ASSERT_TRUE(client->wait_ended()) << path;
+    EXPECT_EQ(client->record().status, 200) << path;
+  }
+  for (const auto& client : waiting) EXPECT_FALSE(client->record().ended);
+  template_->hold(false);
+  engine_.wait_submitted(5);
+  for (const EngineRequest& request : engine_.submitted()) answer(request.id, "ok");
+  for (const auto& client : waiting) EXPECT_TRUE(client->wait_ended());
+}
+
+TEST_F(DoorTest, ABodyWhoseClientHasGoneIsNotWorkedOn) {
+  serve::ServeOptions options;
+  options.text_threads = 1;
+  start({}, options);
+  template_->hold(true);
+  const auto first = chat();
+  ASSERT_TRUE(template_->wait_renderings(1));
+  std::vector<std::shared_ptr<RecordingResponder>> gone;
+  for (int i = 0; i < 3; ++i) gone.push_back(chat());
+  for (const auto& client : gone) client->close();
+  const auto last = chat();
+  template_->hold(false);
+  engine_.wait_submitted(2);
+  EXPECT_EQ(template_->renderings(), 2);
+  for (const EngineRequest& request : engine_.submitted()) answer(request.id, "ok");
+  EXPECT_TRUE(first->wait_ended());
+  EXPECT_TRUE(last->wait_ended());
+}
+
 TEST_F(DoorTest, EveryAnswerCarriesARequestId) {
   for (const auto& client : {request("GET", "/health"), request("GET", "/nope"), request("PUT", "/health")}) {
     EXPECT_EQ(client->record().header("x-request-id").size(), 16u);

@@ -134,6 +134,27 @@ TEST_F(GenerationTest, APromptThatFillsTheContextIsRefusedWithBothNumbers) {
   EXPECT_EQ(engine_.submitted().size(), 1u);
 }
 
+// A hopeless prompt is not counted to its end: four contexts give the exact number, what is longer "more than" that.
+TEST_F(GenerationTest, AHopelessPromptIsNotCountedToItsEnd) {
+  for (const auto& [tokens, said] : {std::pair(4 * kContext, "has 400 tokens; a request may have 100,"),
+                                     std::pair(4 * kContext + 1, "has more than 400 tokens; a request may have 100,"),
+                                     std::pair(4000 * kContext, "has more than 400 tokens; a request may have 100,")}) {
+    template_->set({"<bos>" + std::string(tokens - 1, 'x'), {}});
+    for (const auto& client : {chat(), complete(R"("prompt":")" + std::string(tokens - 1, 'x') + "\"")}) {
+      const auto error = error_of(*client);
+      EXPECT_EQ(client->record().status, 400);
+      EXPECT_EQ(error.at("code"), "context_length_exceeded");
+      EXPECT_NE(error.at("message").as_string().find(said), json::string::npos) << error;
+    }
+  }
+  EXPECT_TRUE(engine_.submitted().empty());
+  // Who asks for the count gets it.
+  template_->set({"<bos>" + std::string(999, 'x'), {}});
+  const auto counted = request("POST", "/v1/tokenize", R"({"messages":[{"role":"user","content":"hi"}]})");
+  ASSERT_TRUE(counted->wait_ended());
+  EXPECT_EQ(json::parse(counted->record().body).at("count"), 1000);
+}
+
 // C20: a limit beyond the context is no error; the answer ends where the context does.
 TEST_F(GenerationTest, OutputBeyondTheContextEndsThere) {
   chat(R"("max_tokens":512)");
@@ -160,27 +181,6 @@ TEST_F(GenerationTest, AFullQueueIsSeenBeforeTheTemplateRuns) {
   EXPECT_EQ(status_.refusals().at(0).second, ErrorCode::kUnavailable);
 }
 
-TEST_F(GenerationTest, ARefusalAtTheEnginesDoorIsARealStatus) {
-  engine_.accept_only(0, {ErrorCode::kResourceExhausted, "your own limit", {}});
-  const auto client = chat(R"("stream":true)");
-  EXPECT_EQ(error_of(*client).at("code"), "rate_limit_exceeded");
-  EXPECT_EQ(client->record().status, 429);
-  EXPECT_EQ(status_.refusals().size(), 1u);
-}
-
-TEST_F(GenerationTest, OfSeveralPromptsAllAreTakenOrNone) {
-  engine_.accept_only(1, {ErrorCode::kUnavailable, "full", {}});
-  const auto client = complete(R"("prompt":["a","b"])");
-  EXPECT_EQ(error_of(*client).at("code"), "server_overloaded");
-  EXPECT_TRUE(engine_.wait_cancelled(engine_.submitted().at(0).id, CancelCause::kClientGone));
-}
-
-// B17
-TEST_F(GenerationTest, AClientThatGoesIsCancelledInEveryPhase) {
-  const auto queued = chat();
-  const RequestId first = engine_.wait_submitted(1).id;
-  queued->close();
-  EXPECT_TRUE(engine_.wait_cancelled(first, CancelCause::kClientGone));
 // A18: when to come back follows from the queue and from how long requests take.
 TEST_F(GenerationTest, ARefusalPredictsWhenToComeBack) {
   const auto first = chat();
@@ -202,6 +202,27 @@ TEST_F(GenerationTest, ARefusalPredictsWhenToComeBack) {
   EXPECT_EQ(limited->record().header("retry-after"), "6");
 }
 
+TEST_F(GenerationTest, ARefusalAtTheEnginesDoorIsARealStatus) {
+  engine_.accept_only(0, {ErrorCode::kResourceExhausted, "your own limit", {}});
+  const auto client = chat(R"("stream":true)");
+  EXPECT_EQ(error_of(*client).at("code"), "rate_limit_exceeded");
+  EXPECT_EQ(client->record().status, 429);
+  EXPECT_EQ(status_.refusals().size(), 1u);
+}
+
+TEST_F(GenerationTest, OfSeveralPromptsAllAreTakenOrNone) {
+  engine_.accept_only(1, {ErrorCode::kUnavailable, "full", {}});
+  const auto client = complete(R"("prompt":["a","b"])");
+  EXPECT_EQ(error_of(*client).at("code"), "server_overloaded");
+  EXPECT_TRUE(engine_.wait_cancelled(engine_.submitted().at(0).id, CancelCause::kClientGone));
+}
+
+// B17
+TEST_F(GenerationTest, AClientThatGoesIsCancelledInEveryPhase) {
+  const auto queued = chat();
+  const RequestId first = engine_.wait_submitted(1).id;
+  queued->close();
+  EXPECT_TRUE(engine_.wait_cancelled(first, CancelCause::kClientGone));
 
   const auto decoding = chat(R"("stream":true)");
   const RequestId second = engine_.wait_submitted(2).id;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -20,7 +22,10 @@ namespace takt::test {
 class FixedTemplate final : public ChatTemplate {
  public:
   Result<RenderedPrompt> render(const TemplateContext& context) const override {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    ++renderings_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return !held_; });
     last_context_ = context.json;
     if (!error_.message.empty()) return error_;
     return rendered_;
@@ -33,6 +38,21 @@ class FixedTemplate final : public ChatTemplate {
     std::lock_guard lock(mutex_);
     error_ = std::move(error);
   }
+  // Renderings do not end while held.
+  void hold(bool held) {
+    std::lock_guard lock(mutex_);
+    held_ = held;
+    changed_.notify_all();
+  }
+  // False when so many do not begin in time.
+  bool wait_renderings(int count) const {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(20), [&] { return renderings_ >= count; });
+  }
+  int renderings() const {
+    std::lock_guard lock(mutex_);
+    return renderings_;
+  }
   std::string last_context() const {
     std::lock_guard lock(mutex_);
     return last_context_;
@@ -40,7 +60,10 @@ class FixedTemplate final : public ChatTemplate {
 
  private:
   mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
   mutable std::string last_context_;
+  mutable int renderings_ = 0;
+  bool held_ = false;
   RenderedPrompt rendered_{"<bos><turn>hello", {}};
   Error error_{};
 };
@@ -107,6 +130,11 @@ class ServeFixture : public ::testing::Test {
   void publish(What what) {
     delivery_->publish({Event{clock_.now(), std::move(what)}});
   }
+  void accept(RequestId id) {
+    Accepted accepted;
+    accepted.request = id;
+    publish(accepted);
+  }
   void admit(RequestId id) { publish(Admitted{id, 0}); }
   void say(RequestId id, std::string_view text, std::uint32_t choice = 0, std::uint32_t first_index = 0) {
     std::vector<Event> events;
@@ -130,11 +158,6 @@ class ServeFixture : public ::testing::Test {
   }
 
   ManualClock clock_;
-  void accept(RequestId id) {
-    Accepted accepted;
-    accepted.request = id;
-    publish(accepted);
-  }
   ScriptedEngine engine_;
   FixedStatus status_;
   std::shared_ptr<FixedTemplate> template_;

@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <random>
 #include <string>
 #include <vector>
+
+#include "text/unicode.h"
 
 namespace takt {
 namespace {
@@ -103,6 +107,60 @@ TEST(Tokenizer, AVocabularyThatContradictsItselfIsRefusedByKey) {
   charsmap.kind = "t5";
   charsmap.precompiled_charsmap = {255, 255, 255, 255, 0};
   EXPECT_EQ(Tokenizer::create(std::move(charsmap)).error().field, "tokenizer.ggml.precompiled_charsmap");
+}
+
+// The vocabularies above with a token for every byte.
+std::vector<ModelVocabulary> with_all_bytes() {
+  ModelVocabulary level = byte_level();
+  ModelVocabulary meta = spm();
+  for (char32_t byte = 0, next = 0x100; byte < 256; ++byte) {
+    const bool printable = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
+    std::string spelled;
+    unicode::append_utf8(spelled, printable ? byte : next++);
+    if (std::find(level.tokens.begin(), level.tokens.end(), spelled) == level.tokens.end()) {
+      level.tokens.push_back(spelled);
+      level.types.push_back(TokenType::kNormal);
+    }
+    char fallback[7];
+    std::snprintf(fallback, sizeof fallback, "<0x%02X>", static_cast<unsigned>(byte));
+    if (std::find(meta.tokens.begin(), meta.tokens.end(), fallback) == meta.tokens.end()) {
+      meta.tokens.emplace_back(fallback);
+      meta.types.push_back(TokenType::kByte);
+      meta.scores.push_back(0);
+    }
+  }
+  return {level, meta};
+}
+
+double seconds_of(const Tokenizer& tokenizer, std::string_view text, std::size_t max_tokens) {
+  EncodeOptions options;
+  options.max_tokens = max_tokens;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto encoded = tokenizer.encode(text, options);
+  EXPECT_EQ(encoded.ok(), max_tokens > text.size());
+  EXPECT_TRUE(encoded.ok() || encoded.error().code == ErrorCode::kContextLength);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// The work ends where it is certain that a text has too many tokens, one long word included.
+TEST(Tokenizer, AHopelesslyLongTextIsGivenUpEarly) {
+  std::string words;
+  while (words.size() < (std::size_t{4} << 20U)) words += "ab a b ab ";
+  const std::string one_word(std::size_t{4} << 20U, 'a');
+  for (const ModelVocabulary& vocabulary : with_all_bytes()) {
+    const auto tokenizer = make(vocabulary);
+    const std::string text = "ab a b ab";
+    EncodeOptions options;
+    const std::size_t count = ids(*tokenizer, text).size();
+    options.max_tokens = count;
+    EXPECT_EQ(ids(*tokenizer, text, options).size(), count);
+    options.max_tokens = count - 1;
+    EXPECT_FALSE(tokenizer->encode(text, options).ok());
+    for (const std::string& huge : {words, one_word}) {
+      const double whole = seconds_of(*tokenizer, huge, 2 * huge.size());
+      EXPECT_LT(seconds_of(*tokenizer, huge, 1000), whole / 3) << vocabulary.kind << " " << whole;
+    }
+  }
 }
 
 // C13: exactly one BOS, whether the template writes it, the file asks for it, or both.
