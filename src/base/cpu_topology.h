@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 namespace takt {
 
@@ -16,7 +17,12 @@ struct CpuBudget {
 
 CpuBudget detect_cpu_budget();
 
-// Bytes that may still be used: the machine's available memory or what the cgroup leaves, whichever is less.
-std::size_t available_memory_bytes();
+// The same for these CPUs and what the system says under `root`, which stands in front of /proc and /sys. What is not
+// there or not understood sets no limit.
+CpuBudget cpu_budget(const std::vector<int>& allowed_cpus, const std::string& root);
+
+// Bytes that may still be used: the machine's available memory or what the cgroup leaves, whichever is less. Page cache
+// that the kernel would give back counts as left.
+std::size_t available_memory_bytes(const std::string& root = {});
 
 }  // namespace takt

@@ -36,24 +36,26 @@ def run(*arguments, stdin="", timeout=PATIENCE_SECONDS, **options):
 class TaktServer:
     """`takt serve` on a free port."""
 
-    def __init__(self, *arguments, model="fake:length=16,step_ms=1", wait=True):
+    def __init__(self, *arguments, model="fake:length=16,step_ms=1", wait=True, port=0, **options):
         self.lines = collections.deque(maxlen=1000)
-        command = [BINARY, "serve", "--port", "0", *(["--model", model] if model else []), *arguments]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        command = [BINARY, "serve", "--port", str(port), *(["--model", model] if model else []), *arguments]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
-        self.url = self._wait_for_url() if wait else None
+        self.url = f"http://127.0.0.1:{port}" if port else None
+        if wait:
+            self.wait_until_ready()
 
     def _read(self):
         for line in self.process.stdout:
             self.lines.append(line.rstrip("\n"))
 
-    def _wait_for_url(self):
+    def wait_until_ready(self):
         def ready():
             assert self.process.poll() is None, f"takt ended: {list(self.lines)}"
             return next((match[1] for line in list(self.lines) if (match := re.match(r"ready: (http://\S+)", line))), None)
 
-        return wait_until(ready, "the server to be ready")
+        self.url = wait_until(ready, "the server to be ready")
 
     @property
     def port(self):

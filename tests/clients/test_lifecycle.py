@@ -1,6 +1,7 @@
 """Start, drain, stop, exit codes: what a service manager and a person at a terminal see."""
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -188,6 +189,57 @@ def test_the_start_says_threads_and_why(start):
     assert any(line.startswith("threads: 1 for compute (as told; ") for line in server.lines)
     automatic = start()
     assert any(line.startswith("threads: ") and ("physical cores" in line or "quota" in line) for line in automatic.lines)
+
+
+def thread_count(server):
+    return len(os.listdir(f"/proc/{server.process.pid}/task"))
+
+
+# E5: on one CPU of many there is one compute thread, and few others, whatever the machine has.
+def test_one_allowed_cpu_means_one_compute_thread(start, tiny_model):
+    cpu = min(os.sched_getaffinity(0))
+    server = start(model=tiny_model, preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
+    assert any(line.startswith("threads: 1 for compute (1 physical cores among 1 allowed CPUs), 1 for HTTP, 2 for text")
+               for line in server.lines), server.lines
+    alone = thread_count(server)
+    more = start("--threads", "5", model=tiny_model, preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
+    assert any("5 compute threads are more than the 1 that this process can run" in line for line in more.lines)
+    # The engine's thread is one of those that compute.
+    assert alone == thread_count(more) - 4
+    assert alone <= 12
+
+
+# F12: the file is read once; whatever happens to it afterwards, answers stay the same.
+@pytest.mark.parametrize("change", ["truncated", "overwritten", "replaced", "removed"])
+def test_a_model_file_that_changes_under_a_running_server_changes_no_answer(start, tmp_path, tiny_model, change):
+    model = tmp_path / "model.gguf"
+    shutil.copyfile(tiny_model, model)
+    server = start(model=str(model))
+    ask = {"prompt": "Once upon a time", "max_tokens": 40, "temperature": 0, "logprobs": 3, "ignore_eos": True}
+
+    def answer(**more):
+        status, body = server.post("/v1/completions", {**ask, **more})
+        assert status == 200, body
+        return body["choices"][0]["text"], body["choices"][0]["logprobs"]
+
+    before = answer()
+    if change == "truncated":
+        os.truncate(model, 100)
+    elif change == "overwritten":
+        with open(model, "r+b") as file:
+            file.write(b"\xff" * model.stat().st_size)
+    elif change == "replaced":
+        other = tmp_path / "other"
+        other.write_bytes(b"not a model")
+        other.replace(model)
+    else:
+        model.unlink()
+    assert answer() == before
+    # Nor through work that was not done before: another prompt, prompt logprobs.
+    assert answer(prompt="A prompt that was never seen " * 20, echo=True)[0]
+    assert server.get("/ready")[0] == 200
+    with open(f"/proc/{server.process.pid}/maps") as maps:
+        assert "model.gguf" not in maps.read()
 
 
 def test_several_models_are_served_by_name(start):
