@@ -98,9 +98,8 @@ impl ChatTemplate {
         }
         let source_as_rendered = rewrite::rewrite(source).map_err(Failure::Limit)?;
         // Long chains of operators nest the syntax tree as deep as they are long.
-        let program = on_deep_stack(STACK_BASE + STACK_PER_SOURCE_BYTE * source.len(), || {
-            Program::try_new(source_as_rendered, |source| compile(source))
-        })?;
+        let stack = STACK_BASE + STACK_PER_SOURCE_BYTE * source_as_rendered.len();
+        let program = on_deep_stack(stack, || Program::try_new(source_as_rendered, |source| compile(source)))?;
         Ok(ChatTemplate {
             environment: environment(),
             program,

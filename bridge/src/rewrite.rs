@@ -29,11 +29,11 @@ pub fn rewrite(source: &str) -> Result<String, String> {
     for tag in tags(source) {
         let text = &source[tag.start..tag.end];
         if text.len() > MAX_TAG_BYTES && code_bytes(text) > MAX_TAG_BYTES {
-            let line = source[..tag.start].matches('\n').count() + 1;
-            return Err(format!("the tag in line {line} of the chat template has more than {MAX_TAG_BYTES} bytes"));
+            return Err(over_limit(source, &tag, MAX_TAG_BYTES, "bytes"));
         }
         let replaced = replacement(tag.kind, text);
-        let products = with_late_products(replaced.as_deref().unwrap_or(text));
+        let products = with_late_products(replaced.as_deref().unwrap_or(text))
+            .map_err(|limit| over_limit(source, &tag, limit, "products"))?;
         if let Some(replacement) = products.or(replaced) {
             out.push_str(&source[copied..tag.start]);
             out.push_str(&replacement);
@@ -42,6 +42,11 @@ pub fn rewrite(source: &str) -> Result<String, String> {
     }
     out.push_str(&source[copied..]);
     Ok(out)
+}
+
+fn over_limit(source: &str, tag: &Tag, limit: usize, what: &str) -> String {
+    let line = source[..tag.start].matches('\n').count() + 1;
+    format!("the tag in line {line} of the chat template has more than {limit} {what}")
 }
 
 fn code_bytes(text: &str) -> usize {
@@ -85,11 +90,14 @@ fn split_markers(text: &str) -> (&str, &str, &str) {
     (&inner[..left], &inner[left..inner.len() - right], &inner[inner.len() - right..])
 }
 
-/// The tag with every product put off until it renders; None when it holds none.
-fn with_late_products(text: &str) -> Option<String> {
+/// Of a tag, for the same reason: each makes it longer.
+const MAX_PRODUCTS: usize = 100;
+
+/// The tag with every product put off until it renders; None when it holds none. The error is the limit on them.
+fn with_late_products(text: &str) -> Result<Option<String>, usize> {
     let bytes = text.as_bytes();
     let mut out = String::new();
-    let (mut at, mut copied) = (0, 0);
+    let (mut at, mut copied, mut count) = (0, 0, 0);
     let mut after_operand = false;
     while at < bytes.len() {
         let c = bytes[at];
@@ -108,6 +116,7 @@ fn with_late_products(text: &str) -> Option<String> {
                 out.push_str(&text[copied..at]);
                 out.push_str("* (1 if true) *");
                 copied = at + 1;
+                count += 1;
                 after_operand = false;
             }
             _ if c.is_ascii_whitespace() => {}
@@ -124,11 +133,11 @@ fn with_late_products(text: &str) -> Option<String> {
         }
         at += 1;
     }
-    if copied == 0 {
-        return None;
+    if count > MAX_PRODUCTS {
+        return Err(MAX_PRODUCTS);
     }
     out.push_str(&text[copied..]);
-    Some(out)
+    Ok((count > 0).then_some(out))
 }
 
 /// True when an expression holds both the filter `safe` and the operator `+`, string literals aside.

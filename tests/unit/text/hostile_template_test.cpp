@@ -162,6 +162,20 @@ TEST(HostileTemplate, DepthEndsWithoutTheStack) {
   }
 }
 
+// Products of constants are not worked out when a template is compiled, where no steps are counted.
+TEST(HostileTemplate, CompilingEndsToo) {
+  for (const char* constant : {"([1] * 100000000) == ([1] * 99999999)", "['xxxxxxxxxxxxxxxx'] * 100000000 ~ ''",
+                               "7 in [1] * 100000000", "([[1] * 10000] * 10000) ~ ''"}) {
+    std::string source;
+    for (int i = 0; i < 100; ++i) source += "{% if false %}{{ " + std::string(constant) + " }}{% endif %}";
+    EXPECT_EQ(*render(source), "");
+  }
+  std::string product = "{{ 1";
+  for (int i = 0; i < 100; ++i) product += "*1";
+  EXPECT_EQ(*render(product + " }}"), "1");
+  EXPECT_FALSE(render(product + "*1 }}").ok());
+}
+
 TEST(HostileTemplate, LongTextsAreNotReadAgainForEachOfTheirCharacters) {
   expect_limit(
       "{% for i in range(9999) %}{% for j in range(9999) %}{{ ('x' * 9000).strip('y' * 9000 ~ 'x') }}{% endfor %}{% "
