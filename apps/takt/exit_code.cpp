@@ -1,7 +1,9 @@
 #include "exit_code.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <string>
+#include <system_error>
 
 #include "terminal_text.h"
 
@@ -14,6 +16,13 @@ ExitCode fail(ExitCode code, const Error& error) {
   line += error.message;
   std::fprintf(stderr, "%s\n", terminal_line(line).c_str());
   return code;
+}
+
+ExitCode print(std::string_view text) {
+  errno = 0;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
+    return ExitCode::kDone;
+  return fail(ExitCode::kFile, {ErrorCode::kIo, "standard output: " + std::generic_category().message(errno), {}});
 }
 
 }  // namespace takt::app

@@ -1,6 +1,8 @@
 // How the process ends (docs/configuration.md has the same table).
 #pragma once
 
+#include <string_view>
+
 #include "base/result.h"
 
 namespace takt::app {
@@ -16,5 +18,8 @@ enum class ExitCode : int {
 
 // One line on standard error, then the code.
 ExitCode fail(ExitCode code, const Error& error);
+
+// Writes all of a text to standard output; kFile, with its line, when that cannot be done.
+ExitCode print(std::string_view text);
 
 }  // namespace takt::app

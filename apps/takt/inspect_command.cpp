@@ -29,8 +29,7 @@ ExitCode run_inspect(const Arguments& arguments) {
   const auto inspection = inspect_model(source->path, options, !arguments.metadata_only);
   if (!inspection) return fail(ExitCode::kModel, inspection.error());
   const std::string report = arguments.json ? to_json(*inspection) + "\n" : to_text(*inspection);
-  std::fwrite(report.data(), 1, report.size(), stdout);
-  if (std::fflush(stdout) != 0) return fail(ExitCode::kFile, {ErrorCode::kIo, "the report could not be written", {}});
+  if (const auto code = print(report); code != ExitCode::kDone) return code;
   return inspection->unsupported ? fail(ExitCode::kModel, *inspection->unsupported) : ExitCode::kDone;
 }
 

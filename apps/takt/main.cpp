@@ -38,7 +38,9 @@ ExitCode run(int argc, char** argv) {
 }  // namespace takt::app
 
 int main(int argc, char** argv) {
+  // A reader that is gone, or a file that may not grow, is an error of the write.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return static_cast<int>(takt::app::run(argc, argv));
   } catch (const std::exception& error) {

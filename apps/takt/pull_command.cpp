@@ -67,8 +67,7 @@ ExitCode run_pull(const Arguments& arguments) {
   }
   const auto path = store->pull(arguments.name, {arguments.verify, PullReport()});
   if (!path) return fail(ExitCode::kFile, path.error());
-  std::printf("%s\n", path->c_str());
-  return std::fflush(stdout) == 0 ? ExitCode::kDone : ExitCode::kFile;
+  return print(path->string() + "\n");
 }
 
 }  // namespace

@@ -138,10 +138,7 @@ ExitCode run_serve(const Arguments& arguments) {
   auto options = config::bind_options(config);
   if (const auto status = apply_arguments(arguments, options); !status) return fail(ExitCode::kUsage, status.error());
   if (const auto status = config::check(config); !status) return fail(ExitCode::kUsage, status.error());
-  if (arguments.print_config) {
-    std::fputs(config::print_config(options).c_str(), stdout);
-    return std::fflush(stdout) == 0 ? ExitCode::kDone : ExitCode::kFile;
-  }
+  if (arguments.print_config) return print(config::print_config(options));
   set_up_logging(config.process.log_level);
   return serve(config);
 }

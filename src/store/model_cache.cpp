@@ -81,7 +81,7 @@ void ModelCache::write_stamp(const KnownModel& model) const {
   if (ec) fs::remove(fresh, ec);
 }
 
-Result<FileDescriptor> ModelCache::lock(const KnownModel& model) const {
+Result<FileDescriptor> ModelCache::lock(const KnownModel& model, const std::function<void()>& waiting) const {
   std::error_code ec;
   fs::create_directories(folder_, ec);
   if (ec)
@@ -90,6 +90,8 @@ Result<FileDescriptor> ModelCache::lock(const KnownModel& model) const {
   const fs::path path = folder_ / (model.file + ".lock");
   FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   if (!file.valid()) return io_error("Cannot open", path);
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
+  waiting();
   while (::flock(file.get(), LOCK_EX) != 0) {
     if (errno != EINTR) return io_error("Cannot lock", path);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "base/result.h"
@@ -26,8 +27,9 @@ class ModelCache {
 
   // rehash: read the file whatever the stamp says.
   bool trusted(const KnownModel& model, bool rehash) const;
-  // Held by one process or thread at a time; waits for it. Released when the descriptor closes.
-  Result<FileDescriptor> lock(const KnownModel& model) const;
+  // Held by one process or thread at a time; waits for it, and calls `waiting` before it has to. Released when the
+  // descriptor closes.
+  Result<FileDescriptor> lock(const KnownModel& model, const std::function<void()>& waiting) const;
   // An empty folder inside, for a download under way.
   Result<std::filesystem::path> make_work_folder() const;
   // Moves a checked file to its place, atomically and durably.

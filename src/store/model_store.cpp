@@ -120,8 +120,7 @@ Result<fs::path> ModelStore::pull(std::string_view name, const PullOptions& opti
   try {
     const ModelCache cache(folder_);
     if (!options.verify && cache.trusted(*model, false)) return cache.path_of(*model);
-    tell(options, *model, Stage::kWaiting);
-    const auto lock = cache.lock(*model);
+    const auto lock = cache.lock(*model, [&] { tell(options, *model, Stage::kWaiting); });
     if (!lock) return lock.error();
     if (cache.trusted(*model, options.verify)) return cache.path_of(*model);
     if (Status fetched = fetch(*model, cache, options); !fetched) return fetched.error();

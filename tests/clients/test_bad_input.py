@@ -2,11 +2,12 @@
 import json
 import os
 import pathlib
+import resource
 import shutil
 import tempfile
 
 import pytest
-from takt_process import run
+from takt_process import run, wait_until
 
 NOT_FINITE = "tensor output.weight: holds a value that is not finite (NaN or infinity)"
 
@@ -72,6 +73,61 @@ def test_a_model_that_may_not_be_read_is_one_clear_line(command, public_folder, 
         assert result.returncode == 1 and "Permission denied" in json.loads(result.stdout)["error"]
     else:
         assert "Permission denied" in one_line_of_error(result, 3)
+
+
+@pytest.mark.parametrize("command, code", [
+    (["serve", "--config"], 2), (["serve", "--port", "0", "--model", "fake:", "--api-key-file"], 5),
+    (["serve", "--port", "0", "--model", "fake:", "--step-log"], 5), (["debug", "render", "--template"], 5)])
+def test_a_file_that_may_not_be_read_or_written_is_one_clear_line(public_folder, command, code):
+    secret = public_folder / "secret"
+    secret.touch(0)
+    line = one_line_of_error(run(*command, str(secret), preexec_fn=become_nobody, env={**os.environ, "HOME": str(public_folder)}), code)
+    assert "Permission denied" in line and str(secret) in line
+
+
+def test_a_folder_that_a_pull_may_not_write_is_one_clear_line(public_folder):
+    cache = public_folder / "cache"
+    cache.mkdir(0o555)
+    environment = {**os.environ, "HOME": str(public_folder), "XDG_CACHE_HOME": str(cache)}
+    line = one_line_of_error(run("pull", "smollm2", preexec_fn=become_nobody, env=environment), 5)
+    assert "Permission denied" in line and str(cache) in line
+
+
+# A file that may not grow stands for a full disk where nothing can be mounted.
+def limit_files(size):
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+@pytest.mark.parametrize("arguments", [["inspect", "{model}"], ["inspect", "--json", "{model}"], ["serve", "--print-config"]])
+def test_a_report_that_cannot_be_written_is_one_clear_line(tmp_path, tiny_model, arguments):
+    arguments = [argument.format(model=tiny_model) for argument in arguments]
+    with open("/dev/full", "w") as full:
+        assert "No space left" in one_line_of_error(run(*arguments, stdout=full), 5)
+    with open(tmp_path / "report", "w") as limited:
+        assert "File too large" in one_line_of_error(run(*arguments, stdout=limited, preexec_fn=limit_files(100)), 5)
+
+
+def test_a_step_log_without_room_for_its_first_line_is_one_clear_line(tmp_path):
+    log = tmp_path / "steps.jsonl"
+    line = one_line_of_error(run("serve", "--port", "0", "--model", "fake:", "--step-log", str(log), preexec_fn=limit_files(10)), 5)
+    assert "File too large" in line and str(log) in line
+
+
+def test_a_disk_that_fills_up_under_the_step_log_is_logged_and_changes_no_answer(start, tmp_path):
+    server = start("--step-log", str(tmp_path / "steps.jsonl"), model="fake:text=Hello there.", preexec_fn=limit_files(5000))
+    for _ in range(8):
+        status, answer = server.post("/v1/completions", {"prompt": "Hi"})
+        assert status == 200 and answer["choices"][0]["text"] == "Hello there."
+    wait_until(lambda: any("File too large" in line for line in list(server.lines)), "the line about the disk")
+    assert server.post("/v1/completions", {"prompt": "Hi"})[0] == 200
+    assert len([line for line in server.lines if "File too large" in line]) == 1
+    server.signal()
+    assert server.wait() == 0
+
+
+@pytest.mark.parametrize("host, said", [("203.0.113.1", "203.0.113.1"), ("no-such-host.invalid", "no-such-host.invalid"), ("999.1.1.1", "999.1.1.1")])
+def test_an_address_that_is_not_here_is_one_clear_line(host, said):
+    assert said in one_line_of_error(run("serve", "--port", "0", "--no-auth", "--model", "fake:", "--host", host), 4)
 
 
 @pytest.fixture
