@@ -13,13 +13,36 @@ Status contradiction(std::string key, std::string reason) {
 
 Status check(const SchedulerOptions& sched) {
   if (sched.max_step_tokens < sched.max_sequences) {
-    return contradiction("sched.max_step_tokens",
-                         "must be at least sched.max_sequences: every running sequence needs a row in every step");
+    return contradiction("scheduler.max_step_tokens",
+                         "must be at least scheduler.max_sequences: every running sequence needs a row in every step");
+  }
+  const bool closed_batches = sched.join == JoinRule::kWhenEmpty;
+  if (sched.padding && (!closed_batches || sched.prefill != PrefillRule::kWhole)) {
+    return contradiction("scheduler.padding",
+                         "pads closed batches: needs scheduler.join = when_empty and scheduler.prefill = whole");
+  }
+  if (sched.leave == LeaveRule::kWithBatch && !closed_batches) {
+    return contradiction("scheduler.leave", "with_batch needs scheduler.join = when_empty: an open batch never ends");
+  }
+  if (sched.preemption == PreemptionRule::kNone && sched.admission != AdmissionRule::kWorstCase &&
+      sched.reserve == KvReserve::kPaged) {
+    return contradiction(
+        "scheduler.preemption",
+        "none needs scheduler.admission = worst_case or a scheduler.reserve: running sequences would stand still");
+  }
+  const WindowOptions& window = sched.window;
+  if ((window.min_batch > 1 || window.served_ratio > 0.0) && window.max_wait == Duration::zero()) {
+    return contradiction("scheduler.window_max_wait_ms",
+                         "must be above 0 where a window waits for others: a lone request would wait for ever");
+  }
+  if (window.min_batch > sched.max_sequences) {
+    return contradiction("scheduler.window_min_batch",
+                         "must be at most scheduler.max_sequences: so many can never start together");
   }
   if (sched.max_step < sched.step_target) {
-    return contradiction(
-        "sched.max_step_ms",
-        "must be at least sched.step_target_ms: a step without realtime sequences is not shorter than one with them");
+    return contradiction("scheduler.max_step_ms",
+                         "must be at least scheduler.step_target_ms: a step without realtime sequences is not shorter "
+                         "than one with them");
   }
   return {};
 }

@@ -60,7 +60,7 @@ Status apply_document(const toml::table& document, const std::string& name, Opti
     const std::string prefix(section.str());
     const auto* table = node.as_table();
     if (table == nullptr) {
-      return located(name, node.source(), Error::invalid(prefix, "stands outside a section such as [sched]"));
+      return located(name, node.source(), Error::invalid(prefix, "stands outside a section such as [scheduler]"));
     }
     for (const auto& [key, value] : *table) {
       if (const auto status = apply_option(prefix + "." + std::string(key.str()), value, name, options); !status)

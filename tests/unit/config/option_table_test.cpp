@@ -69,10 +69,10 @@ TEST(OptionTable, RefusesWrongTypes) {
 TEST(OptionTable, NamesTheClosestOptionForAMisspelledOne) {
   OptionTable table;
   Duration target = milliseconds(50);
-  table.add_duration("sched.step_target_ms", target, milliseconds(1), 1, 1000);
+  table.add_duration("scheduler.step_target_ms", target, milliseconds(1), 1, 1000);
   const auto status = table.set("sched.step_taget_ms", Value(std::int64_t{20}), "flag");
   ASSERT_FALSE(status);
-  EXPECT_EQ(status.error().message, "unknown option; the closest is sched.step_target_ms");
+  EXPECT_EQ(status.error().message, "unknown option; the closest is scheduler.step_target_ms");
   EXPECT_EQ(table.set("weather", Value(true), "flag").error().message, "unknown option");
 }
 
