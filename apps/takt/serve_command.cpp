@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "commands.h"
+#include "config/presets.h"
 #include "config/server_config.h"
 #include "config/toml_file.h"
 #include "inference_server.h"
@@ -31,8 +32,9 @@ constexpr Flag kFlags[] = {
     {"--host", "http.host", "Address to listen on"},
     {"--port", "http.port", "Port to listen on; 0: any free one"},
     {"--api-key-file", "auth.api_key_file", "File with one API key a line"},
-    {"--step-target-ms", "sched.step_target_ms", "Longest step while streams run"},
-    {"--max-sequences", "sched.max_sequences", "Sequences that run at once"},
+    {"--preset", "scheduler.preset", "Mode of batching (docs/scheduling.md)"},
+    {"--step-target-ms", "scheduler.step_target_ms", "Longest step while streams run"},
+    {"--max-sequences", "scheduler.max_sequences", "Sequences that run at once"},
     {"--threads", "compute.threads", "Compute threads; 0: the cores there are"},
     {"--kv-type", "compute.kv_type", "Format of the KV cache: f16 or f32"},
     {"--kv-bytes", "compute.kv_bytes", "Size of the KV cache"},
@@ -137,6 +139,8 @@ ExitCode run_serve(const Arguments& arguments) {
   config::ServerConfig config;
   auto options = config::bind_options(config);
   if (const auto status = apply_arguments(arguments, options); !status) return fail(ExitCode::kUsage, status.error());
+  if (const auto status = config::apply_preset(config.preset, options); !status)
+    return fail(ExitCode::kUsage, status.error());
   if (const auto status = config::check(config); !status) return fail(ExitCode::kUsage, status.error());
   if (arguments.print_config) return print(config::print_config(options));
   set_up_logging(config.process.log_level);

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "config/presets.h"
 #include "config/server_config.h"
 
 namespace takt::config {
@@ -37,16 +38,36 @@ void bind(OptionTable& table, CpuExecutorOptions& compute) {
 }
 
 void bind(OptionTable& table, SchedulerOptions& sched) {
-  table.add_integer("sched.max_sequences", sched.max_sequences, 1, kMostSequences);
-  table.add_integer("sched.max_step_tokens", sched.max_step_tokens, 1, kMostStepTokens);
-  table.add_duration("sched.step_target_ms", sched.step_target, kMillisecond, 1, 60'000);
-  table.add_duration("sched.max_step_ms", sched.max_step, kMillisecond, 1, 60'000);
-  table.add_real("sched.planning_margin", sched.planning_margin, 0.0, 0.5);
-  table.add_real("sched.newcomer_share", sched.newcomer_share, 0.1, 0.9);
-  table.add_integer("sched.max_decode_only_steps", sched.max_decode_only_steps, 1, 1000);
-  table.add_real("sched.watermark", sched.watermark, 0.0, 0.5);
-  table.add_integer("sched.protect_after", sched.protect_after, 1, 1000);
-  table.add_integer("sched.lookahead", sched.lookahead, 1, 65536);
+  table.add_enum("scheduler.join", sched.join,
+                 {{"every_step", JoinRule::kEveryStep}, {"when_empty", JoinRule::kWhenEmpty}});
+  table.add_integer("scheduler.window_min_batch", sched.window.min_batch, 1, 65536);
+  table.add_real("scheduler.window_served_ratio", sched.window.served_ratio, 0.0, 10.0);
+  table.add_duration("scheduler.window_max_wait_ms", sched.window.max_wait, kMillisecond, 0, 600'000);
+  table.add_switch("scheduler.window_adaptive", sched.window.adaptive);
+  table.add_enum("scheduler.prefill", sched.prefill,
+                 {{"chunked", PrefillRule::kChunked}, {"whole", PrefillRule::kWhole}});
+  table.add_switch("scheduler.padding", sched.padding);
+  table.add_enum("scheduler.leave", sched.leave,
+                 {{"when_finished", LeaveRule::kWhenFinished}, {"with_batch", LeaveRule::kWithBatch}});
+  table.add_enum("scheduler.admission", sched.admission,
+                 {{"greedy", AdmissionRule::kGreedy},
+                  {"predicted", AdmissionRule::kPredicted},
+                  {"worst_case", AdmissionRule::kWorstCase}});
+  table.add_enum(
+      "scheduler.reserve", sched.reserve,
+      {{"paged", KvReserve::kPaged}, {"worst_case", KvReserve::kWorstCase}, {"context", KvReserve::kContext}});
+  table.add_enum("scheduler.preemption", sched.preemption,
+                 {{"none", PreemptionRule::kNone}, {"recompute", PreemptionRule::kRecompute}});
+  table.add_integer("scheduler.max_sequences", sched.max_sequences, 1, kMostSequences);
+  table.add_integer("scheduler.max_step_tokens", sched.max_step_tokens, 1, kMostStepTokens);
+  table.add_duration("scheduler.step_target_ms", sched.step_target, kMillisecond, 1, 60'000);
+  table.add_duration("scheduler.max_step_ms", sched.max_step, kMillisecond, 1, 60'000);
+  table.add_real("scheduler.planning_margin", sched.planning_margin, 0.0, 0.5);
+  table.add_real("scheduler.newcomer_share", sched.newcomer_share, 0.1, 0.9);
+  table.add_integer("scheduler.max_decode_only_steps", sched.max_decode_only_steps, 1, 1000);
+  table.add_real("scheduler.watermark", sched.watermark, 0.0, 0.5);
+  table.add_integer("scheduler.protect_after", sched.protect_after, 1, 1000);
+  table.add_integer("scheduler.lookahead", sched.lookahead, 1, 65536);
 }
 
 void bind(OptionTable& table, const std::string& section, QueueLimits& limits) {
@@ -123,6 +144,7 @@ OptionTable bind_options(ServerConfig& config) {
   bind(table, config.process);
   bind(table, config.auth);
   bind(table, config.compute);
+  table.add_choice("scheduler.preset", config.preset, preset_names());
   bind(table, config.engine);
   bind(table, config.http);
   bind(table, config.serve);

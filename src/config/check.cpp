@@ -16,18 +16,41 @@ Status contradiction(std::string key, std::string reason) {
 // Every running sequence needs a row in every step, and prefill keeps one.
 Status check_rows(const char* key, std::uint32_t rows, std::uint32_t sequences) {
   if (rows > sequences) return {};
-  return contradiction(key, "is " + std::to_string(rows) + ", must be more than sched.max_sequences, which is " +
+  return contradiction(key, "is " + std::to_string(rows) + ", must be more than scheduler.max_sequences, which is " +
                                 std::to_string(sequences) +
                                 ": every running sequence needs a row in every step, and prefill keeps one");
 }
 
 Status check(const SchedulerOptions& sched) {
-  if (auto status = check_rows("sched.max_step_tokens", sched.max_step_tokens, sched.max_sequences); !status)
+  if (auto status = check_rows("scheduler.max_step_tokens", sched.max_step_tokens, sched.max_sequences); !status)
     return status;
-  if (sched.max_step < sched.step_target) {
+  const bool closed_batches = sched.join == JoinRule::kWhenEmpty;
+  if (sched.padding && (!closed_batches || sched.prefill != PrefillRule::kWhole)) {
+    return contradiction("scheduler.padding",
+                         "pads closed batches: needs scheduler.join = when_empty and scheduler.prefill = whole");
+  }
+  if (sched.leave == LeaveRule::kWithBatch && !closed_batches) {
+    return contradiction("scheduler.leave", "with_batch needs scheduler.join = when_empty: an open batch never ends");
+  }
+  if (sched.preemption == PreemptionRule::kNone && sched.admission != AdmissionRule::kWorstCase &&
+      sched.reserve == KvReserve::kPaged) {
     return contradiction(
-        "sched.max_step_ms",
-        "must be at least sched.step_target_ms: a step without realtime sequences is not shorter than one with them");
+        "scheduler.preemption",
+        "none needs scheduler.admission = worst_case or a scheduler.reserve: running sequences would stand still");
+  }
+  const WindowOptions& window = sched.window;
+  if ((window.min_batch > 1 || window.served_ratio > 0.0) && window.max_wait == Duration::zero()) {
+    return contradiction("scheduler.window_max_wait_ms",
+                         "must be above 0 where a window waits for others: a lone request would wait for ever");
+  }
+  if (window.min_batch > sched.max_sequences) {
+    return contradiction("scheduler.window_min_batch",
+                         "must be at most scheduler.max_sequences: so many can never start together");
+  }
+  if (sched.max_step < sched.step_target) {
+    return contradiction("scheduler.max_step_ms",
+                         "must be at least scheduler.step_target_ms: a step without realtime sequences is not shorter "
+                         "than one with them");
   }
   return {};
 }
@@ -44,7 +67,7 @@ Status check(const EngineOptions& engine) {
   if (auto status = check(engine.sched); !status) return status;
   if (engine.stall_after <= engine.sched.max_step) {
     return contradiction("engine.stall_after_ms",
-                         "must be more than sched.max_step_ms: every long step would count as a stall");
+                         "must be more than scheduler.max_step_ms: every long step would count as a stall");
   }
   if (auto status = check("queue_realtime", engine.realtime); !status) return status;
   return check("queue_batch", engine.batch);

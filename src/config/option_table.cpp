@@ -27,7 +27,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-// "sched.watermark" -> "watermark"
+// "scheduler.watermark" -> "watermark"
 std::string_view name_of(std::string_view key) {
   const auto dot = key.find('.');
   return dot == std::string_view::npos ? key : key.substr(dot + 1);

@@ -14,6 +14,7 @@
 namespace takt::config {
 
 struct ServerConfig {
+  std::string preset = "continuous-chunked";  // see presets.h
   ProcessOptions process;
   AuthOptions auth;
   CpuExecutorOptions compute;  // max_sequences is sched's

@@ -61,7 +61,7 @@ Status apply_document(const toml::table& document, const std::string& name, Opti
     const auto* table = node.as_table();
     if (table == nullptr) {
       Error error = options.unknown(prefix);
-      error.message = "stands outside a section such as [sched]; " + error.message;
+      error.message = "stands outside a section such as [scheduler]; " + error.message;
       return located(name, node.source(), error);
     }
     if (!options.has_section(prefix) && table->empty()) return located(name, node.source(), options.unknown(prefix));

@@ -90,6 +90,7 @@ struct StepCommitted {
   std::uint32_t blocks_free = 0;
   std::uint32_t blocks_cached = 0;
   std::uint32_t blocks_owned = 0;
+  std::uint64_t unused_cover_tokens = 0;  // positions that running sequences hold blocks for and do not use
 };
 
 // Work waited while the machine did nothing, from the end of the last step to now.

@@ -6,37 +6,58 @@ namespace takt {
 
 const char* to_string(FinishReason reason) {
   switch (reason) {
-    case FinishReason::kStop: return "stop";
-    case FinishReason::kLength: return "length";
-    case FinishReason::kCancelled: return "cancelled";
-    case FinishReason::kExpired: return "expired";
-    case FinishReason::kFailed: return "failed";
+    case FinishReason::kStop:
+      return "stop";
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kCancelled:
+      return "cancelled";
+    case FinishReason::kExpired:
+      return "expired";
+    case FinishReason::kFailed:
+      return "failed";
   }
   return "failed";
 }
 
 const char* to_string(WaitReason reason) {
   switch (reason) {
-    case WaitReason::kNone: return "none";
-    case WaitReason::kSeat: return "seat";
-    case WaitReason::kStepTime: return "step_time";
-    case WaitReason::kBlocks: return "blocks";
-    case WaitReason::kTierCeiling: return "tier_ceiling";
-    case WaitReason::kFairTurn: return "fair_turn";
-    case WaitReason::kWindow: return "window";
-    case WaitReason::kModel: return "model";
-    case WaitReason::kSwappedOut: return "swapped_out";
-    case WaitReason::kSibling: return "sibling";
-    case WaitReason::kPreemption: return "preemption";
+    case WaitReason::kNone:
+      return "none";
+    case WaitReason::kSeat:
+      return "seat";
+    case WaitReason::kStepTime:
+      return "step_time";
+    case WaitReason::kBlocks:
+      return "blocks";
+    case WaitReason::kTierCeiling:
+      return "tier_ceiling";
+    case WaitReason::kFairTurn:
+      return "fair_turn";
+    case WaitReason::kWindow:
+      return "window";
+    case WaitReason::kModel:
+      return "model";
+    case WaitReason::kSwappedOut:
+      return "swapped_out";
+    case WaitReason::kSibling:
+      return "sibling";
+    case WaitReason::kPreemption:
+      return "preemption";
+    case WaitReason::kBatchEnd:
+      return "batch_end";
   }
   return "none";
 }
 
 const char* to_string(RequestPhase phase) {
   switch (phase) {
-    case RequestPhase::kQueued: return "queued";
-    case RequestPhase::kPrefill: return "prefill";
-    case RequestPhase::kDecode: return "decode";
+    case RequestPhase::kQueued:
+      return "queued";
+    case RequestPhase::kPrefill:
+      return "prefill";
+    case RequestPhase::kDecode:
+      return "decode";
   }
   return "queued";
 }

@@ -53,8 +53,9 @@ struct QueueWait {
 
 // What a plan costs, in the terms the step-time model knows.
 struct StepFeatures {
-  std::uint32_t tokens = 0;              // rows of the step, prefill and decode together
+  std::uint32_t tokens = 0;              // rows of the step: prefill, decode and padding together
   std::uint32_t decode_rows = 0;         // of these, single rows of running sequences
+  std::uint32_t padding_rows = 0;        // of these, computed for nobody: a static batch pads
   std::uint32_t logits_rows = 0;         // rows that want logits
   std::uint64_t attended_positions = 0;  // sum over rows of the positions each attends to
 };
@@ -94,6 +95,7 @@ struct BoundEntry {
 struct BoundStep {
   StepId id;
   std::span<const BoundEntry> entries;
+  std::uint32_t padding_rows = 0;  // rows that go through every matrix product and belong to nobody
 };
 
 struct TokenLogprob {

@@ -20,8 +20,9 @@ enum class WaitReason : std::uint8_t {
   kSwappedOut,   // its KV is being copied back
   kSibling,      // waits for the first choice to compute the shared prompt
   kPreemption,   // nothing is admitted in a step that preempted
+  kBatchEnd,     // the running batch is closed: it waits for its end (static batching)
 };
-inline constexpr int kWaitReasonCount = 11;
+inline constexpr int kWaitReasonCount = 12;
 
 // Time waited, by reason.
 using WaitTimes = std::array<Duration, kWaitReasonCount>;

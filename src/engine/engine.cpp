@@ -33,22 +33,22 @@ Status check_range(const char* field, double value, double low, double high) {
 // What the options come to with this executor.
 Result<SchedulerOptions> effective_scheduler_options(SchedulerOptions options, const ExecutorCapabilities& caps) {
   const Status checks[] = {
-      check_range("sched.max_sequences", options.max_sequences, 1, 1e6),
-      check_range("sched.max_step_tokens", options.max_step_tokens, 1, 1e9),
-      check_range("sched.step_target_ms", to_seconds(options.step_target) * 1e3, 1, 3'600'000),
-      check_range("sched.max_step_ms", to_seconds(options.max_step) * 1e3, 1, 3'600'000),
-      check_range("sched.planning_margin", options.planning_margin, 0, 0.5),
-      check_range("sched.newcomer_share", options.newcomer_share, 0.1, 0.9),
-      check_range("sched.max_decode_only_steps", options.max_decode_only_steps, 1, 1e6),
-      check_range("sched.watermark", options.watermark, 0, 0.5),
-      check_range("sched.lookahead", options.lookahead, 1, 1e6),
+      check_range("scheduler.max_sequences", options.max_sequences, 1, 1e6),
+      check_range("scheduler.max_step_tokens", options.max_step_tokens, 1, 1e9),
+      check_range("scheduler.step_target_ms", to_seconds(options.step_target) * 1e3, 1, 3'600'000),
+      check_range("scheduler.max_step_ms", to_seconds(options.max_step) * 1e3, 1, 3'600'000),
+      check_range("scheduler.planning_margin", options.planning_margin, 0, 0.5),
+      check_range("scheduler.newcomer_share", options.newcomer_share, 0.1, 0.9),
+      check_range("scheduler.max_decode_only_steps", options.max_decode_only_steps, 1, 1e6),
+      check_range("scheduler.watermark", options.watermark, 0, 0.5),
+      check_range("scheduler.lookahead", options.lookahead, 1, 1e6),
   };
   for (const Status& check : checks) {
     if (!check.ok()) return check.error();
   }
   if (options.step_target > options.max_step) {
-    return Error::invalid("sched.step_target_ms",
-                          "sched.step_target_ms must not exceed sched.max_step_ms.");
+    return Error::invalid("scheduler.step_target_ms",
+                          "scheduler.step_target_ms must not exceed scheduler.max_step_ms.");
   }
   options.max_step_tokens = std::min(options.max_step_tokens, caps.max_step_tokens);
   // Prefill keeps at least one row of every step.
@@ -199,8 +199,10 @@ class Engine::Impl {
 
  private:
   Status check_open() const {
-    if (failed_.load()) return Error{ErrorCode::kUnavailable, "The executor is gone; nothing can be answered.", "model_unavailable"};
-    if (draining_.load() || closed_.load()) return Error{ErrorCode::kUnavailable, "The server is draining.", "draining"};
+    if (failed_.load())
+      return Error{ErrorCode::kUnavailable, "The executor is gone; nothing can be answered.", "model_unavailable"};
+    if (draining_.load() || closed_.load())
+      return Error{ErrorCode::kUnavailable, "The server is draining.", "draining"};
     return {};
   }
 

@@ -1,6 +1,8 @@
 // The events of one turn, published together.
 #pragma once
 
+#include <type_traits>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -10,14 +12,39 @@ namespace takt {
 
 class EventLog {
  public:
-  explicit EventLog(std::vector<EventSink*> sinks) : sinks_(std::move(sinks)) {}
+  // `with_batch`: what a request gets after its admission is held back until release(), as where a batch's answers
+  // leave together.
+  EventLog(std::vector<EventSink*> sinks, bool with_batch) : sinks_(std::move(sinks)), with_batch_(with_batch) {}
 
   // Room for so many events: adding them does not allocate.
-  void reserve(std::size_t more) { events_.reserve(events_.size() + more); }
+  void reserve(std::size_t more) {
+    events_.reserve(events_.size() + more);
+    if (with_batch_) held_.reserve(held_.size() + more);
+  }
 
   template <typename What>
   void add(TimePoint at, What&& what) {
+    using Kind = std::decay_t<What>;
+    if (with_batch_) {
+      if constexpr (std::is_same_v<Kind, Admitted>) members_.insert(what.request);
+      if constexpr (kBelongsToAnAnswer<Kind>) {
+        if (members_.contains(what.request)) {
+          held_.push_back({at, std::forward<What>(what)});
+          return;
+        }
+      }
+    }
     events_.push_back({at, std::forward<What>(what)});
+  }
+
+  // The batch is over: its answers happen now.
+  void release(TimePoint now) {
+    for (Event& event : held_) {
+      event.at = now;
+      events_.push_back(std::move(event));
+    }
+    held_.clear();
+    members_.clear();
   }
 
   void publish() noexcept {
@@ -27,8 +54,16 @@ class EventLog {
   }
 
  private:
+  template <typename Kind>
+  static constexpr bool kBelongsToAnAnswer =
+      std::is_same_v<Kind, TokenSampled> || std::is_same_v<Kind, PromptScored> || std::is_same_v<Kind, Preempted> ||
+      std::is_same_v<Kind, ChoiceFinished> || std::is_same_v<Kind, Closed>;
+
   std::vector<EventSink*> sinks_;
+  const bool with_batch_;
   std::vector<Event> events_;
+  std::vector<Event> held_;
+  std::unordered_set<RequestId> members_;
 };
 
 }  // namespace takt

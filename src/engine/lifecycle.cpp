@@ -1,5 +1,6 @@
 #include "engine/lifecycle.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace takt {
@@ -34,6 +35,7 @@ void Lifecycle::accept(SubmitCommand command, TimePoint now) {
     facts.itl_target = request.targets.itl;
     facts.prompt_tokens = prompt_tokens;
     facts.limit_tokens = record.limit_tokens;
+    facts.reserve_tokens = reserve_of(record);
     KvSequenceOptions kv{request.cache_salt, request.use_prefix_cache, {}, 0};
     if (s.choice == 0) {
       facts.siblings = request.choices - 1;
@@ -47,6 +49,20 @@ void Lifecycle::accept(SubmitCommand command, TimePoint now) {
     kv_.open(s.id, kv);
     scheduler_.add(facts, now);
   }
+}
+
+std::uint32_t Lifecycle::reserve_of(const RequestRecord& record) const {
+  switch (scheduler_.options().reserve) {
+    case KvReserve::kPaged:
+      break;
+    case KvReserve::kWorstCase:
+      return record.limit_tokens;
+    case KvReserve::kContext: {
+      const ExecutorCapabilities& caps = executor_.capabilities();
+      return static_cast<std::uint32_t>(std::min<std::uint64_t>(caps.context_tokens, pool_tokens(caps.groups)));
+    }
+  }
+  return 0;
 }
 
 void Lifecycle::cancel(RequestId request, CancelCause cause, TimePoint now) {
@@ -99,6 +115,7 @@ void Lifecycle::end_choice(SequenceRecord& s, FinishReason reason, Error error, 
   s.over = true;
   add_difference(record.waited, scheduler_.waited(s.id, now), WaitTimes{});
   record.preemptions += scheduler_.preemptions(s.id);
+  if (reason == FinishReason::kStop || reason == FinishReason::kLength) scheduler_.note_length(s.id);
   scheduler_.remove(s.id, now);
   kv_.close(s.id);
   close_in_executor(s);

@@ -38,6 +38,8 @@ class Lifecycle {
   const SequenceStore& store() const { return store_; }
 
  private:
+  std::uint32_t reserve_of(const RequestRecord& record) const;
+
   Executor& executor_;
   KvCache& kv_;
   Scheduler& scheduler_;

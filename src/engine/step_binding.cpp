@@ -5,7 +5,7 @@
 namespace takt {
 
 StepBinding::StepBinding(const StepPlan& plan, SequenceStore& store, const Reservation& reservation, std::size_t groups)
-    : id_(plan.id) {
+    : id_(plan.id), padding_rows_(plan.features.padding_rows) {
   entries_.reserve(plan.entries.size());
   tables_.reserve(plan.entries.size() * groups);
   for (const PlanEntry& planned : plan.entries) {

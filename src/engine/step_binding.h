@@ -19,12 +19,13 @@ class StepBinding {
   StepBinding(const StepBinding&) = delete;
   StepBinding& operator=(const StepBinding&) = delete;
 
-  BoundStep step() const { return {id_, entries_}; }
+  BoundStep step() const { return {id_, entries_, padding_rows_}; }
 
  private:
   std::vector<TokenId> prompt_targets(const SequenceRecord& sequence, const PlanEntry& entry) const;
 
   StepId id_;
+  std::uint32_t padding_rows_ = 0;
   std::vector<BoundEntry> entries_;
   std::vector<std::span<const BlockId>> tables_;  // `groups` per entry
   std::deque<std::vector<TokenId>> targets_;

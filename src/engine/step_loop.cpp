@@ -33,7 +33,7 @@ StepLoop::StepLoop(StepLoopParts parts, const EngineOptions& options, const Sche
     : parts_(std::move(parts)),
       options_(options),
       scheduler_(effective, options.model),
-      events_(parts_.sinks),
+      events_(parts_.sinks, effective.leave == LeaveRule::kWithBatch),
       lifecycle_(parts_.executor, parts_.kv, scheduler_, parts_.door, events_) {
   update_board(parts_.clock.now());
 }
@@ -67,6 +67,7 @@ StepOutcome StepLoop::turn(std::vector<Command>& commands) noexcept {
 #ifdef TAKT_CHECK_INVARIANTS
   check_invariants(now);
 #endif
+  if (scheduler_.counts().running == 0) events_.release(parts_.clock.now());
   events_.publish();
   return outcome;
 }
@@ -129,6 +130,7 @@ StepOutcome StepLoop::run_step(TimePoint now) {
   committed.blocks_free = view.free.blocks[0];
   committed.blocks_cached = view.evictable.blocks[0];
   committed.blocks_owned = view.total.blocks[0] - view.free.blocks[0] - view.evictable.blocks[0];
+  committed.unused_cover_tokens = scheduler_.unused_cover();
   events_.add(end, std::move(committed));
   return StepOutcome::kCommitted;
 }
@@ -191,8 +193,10 @@ void StepLoop::keep_one_suspect(StepPlan& plan) {
   }
   const PlanEntry entry = *suspect;
   plan.entries.assign(1, entry);
-  plan.features = {entry.token_count, entry.token_count == 1 ? 1U : 0U, entry.samples ? 1U : 0U,
-                   attended_by(entry.first_position, entry.token_count)};
+  plan.features = {.tokens = entry.token_count,
+                   .decode_rows = entry.token_count == 1 ? 1U : 0U,
+                   .logits_rows = entry.samples ? 1U : 0U,
+                   .attended_positions = attended_by(entry.first_position, entry.token_count)};
   plan_is_whole_ = false;
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 StepPhase phase_of(const StepFeatures& features) {
   if (features.decode_rows == 0) return StepPhase::kPrefill;
-  return features.decode_rows == features.tokens ? StepPhase::kDecode : StepPhase::kMixed;
+  return features.decode_rows + features.padding_rows == features.tokens ? StepPhase::kDecode : StepPhase::kMixed;
 }
 
 measure::Outcome outcome_of(FinishReason reason) {
@@ -232,7 +232,10 @@ void Accountant::on(TimePoint at, const StepCommitted& event) {
   if (plan.entries.empty()) return;
   ++counts->steps[static_cast<std::size_t>(phase_of(plan.features))];
   counts->decode_tokens += plan.features.decode_rows;
-  counts->prefill_tokens += plan.features.tokens - std::min(plan.features.tokens, plan.features.decode_rows);
+  const std::uint32_t not_prefill = plan.features.decode_rows + plan.features.padding_rows;
+  counts->prefill_tokens += plan.features.tokens - std::min(plan.features.tokens, not_prefill);
+  counts->padding_rows += plan.features.padding_rows;
+  counts->unused_cover_tokens = event.unused_cover_tokens;
   counts->beat_overruns += plan.beat_overrun ? 1 : 0;
   counts->steps_over_budget += plan.budget > Duration(0) && event.measured > plan.budget ? 1 : 0;
   counts->busy += event.measured;

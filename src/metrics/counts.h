@@ -62,8 +62,10 @@ struct ModelCounts {
   std::array<std::uint64_t, kStepPhaseCount> steps{};
   std::uint64_t prefill_tokens = 0;
   std::uint64_t decode_tokens = 0;
-  std::uint64_t beat_overruns = 0;      // decode rows alone needed more than the budget
-  std::uint64_t steps_over_budget = 0;  // measured longer than the budget
+  std::uint64_t padding_rows = 0;         // computed for nobody
+  std::uint64_t unused_cover_tokens = 0;  // by the last step
+  std::uint64_t beat_overruns = 0;        // decode rows alone needed more than the budget
+  std::uint64_t steps_over_budget = 0;    // measured longer than the budget
   std::uint64_t preemptions = 0;
   std::uint64_t preempted_tokens = 0;
   std::uint64_t failed_steps_retryable = 0;

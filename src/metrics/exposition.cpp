@@ -167,6 +167,11 @@ void add_steps(Families& families, const Counts& counts, TimePoint now) {
     families.value(number(m.prefill_tokens), {{"model", m.name}, {"phase", "prefill"}});
     families.value(number(m.decode_tokens), {{"model", m.name}, {"phase", "decode"}});
   }
+  families.begin(MetricType::Counter, "takt_padding_rows_total", "Rows computed for nobody, as static batches pad.");
+  per_model(families, counts, [](const ModelCounts& m) { return number(m.padding_rows); });
+  families.begin(MetricType::Gauge, "takt_kv_reserved_unused_tokens",
+                 "Positions that running sequences hold blocks for and do not use.");
+  per_model(families, counts, [](const ModelCounts& m) { return number(m.unused_cover_tokens); });
   const auto histogram = [&](const char* name, const char* help, Histogram ModelCounts::*member) {
     families.begin(MetricType::Histogram, name, help);
     for (const ModelCounts& m : counts.models) families.value(m.*member, {{"model", m.name}});

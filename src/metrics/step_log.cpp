@@ -58,6 +58,7 @@ std::string step_line(const StepCommitted& step, Duration since_start) {
                     {"beat_overrun", plan.beat_overrun},
                     {"tokens", plan.features.tokens},
                     {"decode_rows", plan.features.decode_rows},
+                    {"padding_rows", plan.features.padding_rows},
                     {"attended_positions", plan.features.attended_positions},
                     {"entries", entries_json(plan)},
                     {"drops", drops_json(plan)},

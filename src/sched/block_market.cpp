@@ -14,8 +14,8 @@ bool ranks_below(const ScheduledSequence& a, const ScheduledSequence& b) {
 
 }  // namespace
 
-BlockMarket::BlockMarket(const CapacityView& view, const SequencePlaces& places)
-    : view_(view), available_(view.free + view.evictable) {
+BlockMarket::BlockMarket(const CapacityView& view, const SequencePlaces& places, PreemptionRule rule)
+    : view_(view), available_(view.free + view.evictable), may_preempt_(rule != PreemptionRule::kNone) {
   const auto add = [&](const SequenceList& list) {
     for (const ScheduledSequence& s : list) {
       if (s.cover > 0) holders_.push_back({&s, s.cover, s.cover});
@@ -39,7 +39,8 @@ bool BlockMarket::may_take(const ScheduledSequence& taker, const Holder& holder,
   if (holder.pinned || &s == &taker || holder.keep == 0 || !ranks_below(s, taker)) return false;
   if (s.state != SequenceState::kRunning || holder.dropped) return true;
   // A protected sequence has all that it will ever need, so it ends by itself: its own tier waits for that.
-  return from_running && !(s.reserved_to_the_end && s.facts.tier == taker.facts.tier);
+  if (s.facts.tier == taker.facts.tier) return from_running && !s.reserved_to_the_end;
+  return may_preempt_;
 }
 
 BlockMarket::Holder* BlockMarket::lowest_holder(const ScheduledSequence& taker, bool from_running, bool with_shared) {
@@ -62,16 +63,28 @@ void BlockMarket::drop_tail(Holder& holder, const ScheduledSequence& taker, cons
   available_ += held - geometry.blocks_for(keep);
   holder.keep = keep;
   holder.in_favour_of = taker.facts.tier;
-  if (!holder.dropped && holder.sequence->state == SequenceState::kRunning) preempted_running_ = true;
+  // What a higher tier took is not given to somebody new of the lower one.
+  if (holder.sequence->facts.tier > taker.facts.tier) close_from(holder.sequence->facts.tier);
   holder.dropped = true;
+}
+
+void BlockMarket::close_from(Tier tier) {
+  closed_from_ = closed_from_ ? std::min(*closed_from_, tier) : tier;
 }
 
 bool BlockMarket::take_for_running(const ScheduledSequence& taker, const GroupCounts& need) {
   while (!need.within(available_)) {
+    close_from(taker.facts.tier);
     Holder* victim = lowest_holder(taker, true, false);
     if (victim == nullptr) return false;
     drop_tail(*victim, taker, need);
   }
+  available_ -= need;
+  return true;
+}
+
+bool BlockMarket::take_free(const GroupCounts& need) {
+  if (!need.within(available_)) return false;
   available_ -= need;
   return true;
 }
@@ -97,8 +110,24 @@ bool BlockMarket::take_for_waiting(const ScheduledSequence& taker, const GroupCo
   return true;
 }
 
+bool BlockMarket::take_seat(const ScheduledSequence& taker) {
+  if (!may_preempt_) return false;
+  Holder* lowest = nullptr;
+  for (Holder& holder : holders_) {
+    const ScheduledSequence& s = *holder.sequence;
+    const bool runs = s.state == SequenceState::kRunning && !holder.dropped && !holder.pinned;
+    if (!runs || s.facts.tier <= taker.facts.tier) continue;
+    if (lowest == nullptr || ranks_below(s, *lowest->sequence)) lowest = &holder;
+  }
+  if (lowest == nullptr) return false;
+  lowest->dropped = true;
+  lowest->in_favour_of = taker.facts.tier;
+  close_from(lowest->sequence->facts.tier);
+  return true;
+}
+
 void BlockMarket::stand_back(const ScheduledSequence& sequence) {
-  preempted_running_ = true;
+  close_from(sequence.facts.tier);
   if (Holder* holder = find(sequence.facts.id)) {
     holder->keep = std::min(holder->keep, sequence.computed);
     holder->in_favour_of = sequence.facts.tier;
@@ -110,9 +139,9 @@ void BlockMarket::pin(SequenceId sequence) {
   if (Holder* holder = find(sequence)) holder->pinned = true;
 }
 
-bool BlockMarket::is_dropped(SequenceId sequence) const {
+bool BlockMarket::is_settled(SequenceId sequence) const {
   return std::any_of(holders_.begin(), holders_.end(),
-                     [&](const Holder& h) { return h.dropped && h.sequence->facts.id == sequence; });
+                     [&](const Holder& h) { return (h.dropped || h.pinned) && h.sequence->facts.id == sequence; });
 }
 
 std::vector<PlanDrop> BlockMarket::drops() const {

@@ -2,33 +2,43 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/capacity_view.h"
 #include "core/step.h"
+#include "sched/options.h"
 #include "sched/sequence.h"
 
 namespace takt {
 
 class BlockMarket {
  public:
-  BlockMarket(const CapacityView& view, const SequencePlaces& places);
+  BlockMarket(const CapacityView& view, const SequencePlaces& places, PreemptionRule rule);
 
   // Takes `need`, dropping tails of running and waiting sequences that rank below `taker` (lower tier, or same tier and
   // newer), lowest first. False, with nothing taken, when that is not enough; what was dropped stays dropped.
   bool take_for_running(const ScheduledSequence& taker, const GroupCounts& need);
-  // Takes `need` and leaves `spare` free, dropping tails of waiting sequences only. With `last_resort` a waiting
-  // sequence gives up its shared blocks too (they come free when the last sharer has).
+  // Takes `need` if it is there.
+  bool take_free(const GroupCounts& need);
+  // Takes `need` and leaves `spare` free, dropping tails of waiting sequences, and of running ones of lower tiers. With
+  // `last_resort` a waiting sequence gives up its shared blocks too (they come free when the last sharer has).
   bool take_for_waiting(const ScheduledSequence& taker, const GroupCounts& need, const GroupCounts& spare,
                         bool last_resort);
+
+  // Puts the newest running sequence of a lower tier out, for its seat; it keeps its blocks. False when there is none.
+  bool take_seat(const ScheduledSequence& taker);
 
   // Puts a running sequence out of this step although nothing of it is dropped: it waits for blocks.
   void stand_back(const ScheduledSequence& sequence);
   // This step runs it: it keeps what it has.
   void pin(SequenceId sequence);
 
-  bool is_dropped(SequenceId sequence) const;
-  bool preempted_running() const { return preempted_running_; }
+  // In the plan already, or out of it.
+  bool is_settled(SequenceId sequence) const;
+  // Running sequences needed more blocks than there were, or higher tiers took from lower ones: nothing of this tier is
+  // admitted in this step.
+  bool closed_to(Tier tier) const { return closed_from_ && tier >= *closed_from_; }
   std::vector<PlanDrop> drops() const;
 
  private:
@@ -45,11 +55,13 @@ class BlockMarket {
   Holder* lowest_holder(const ScheduledSequence& taker, bool from_running, bool with_shared);
   void drop_tail(Holder& holder, const ScheduledSequence& taker, const GroupCounts& wanted);
   Holder* find(SequenceId sequence);
+  void close_from(Tier tier);
 
   const CapacityView& view_;
   GroupCounts available_;
   std::vector<Holder> holders_;
-  bool preempted_running_ = false;
+  const bool may_preempt_;
+  std::optional<Tier> closed_from_;  // this tier and those below
 };
 
 }  // namespace takt

@@ -11,16 +11,31 @@ namespace takt {
 
 PlanBuilder::PlanBuilder(const SchedulerOptions& options, const CapacityView& view, const StepTimeModel& model,
                          const SequencePlaces& places, const PlanHistory& history)
-    : options_(options), view_(view), model_(model), places_(places), history_(history), market_(view, places) {}
+    : options_(options),
+      view_(view),
+      model_(model),
+      places_(places),
+      history_(history),
+      market_(view, places, options.preemption) {}
 
+// Tier by tier: decode rows, admission, prefill. Batch decode rows go before realtime's prefill only as far as they
+// hardly lengthen the step.
 StepPlan PlanBuilder::build(StepId id, ModelIndex model) {
   plan_.id = id;
   plan_.model = model;
   choose_budget();
-  add_decode_rows();
-  collect_prompts_under_way();
-  collect_admissible();
-  grant_prefill();
+  add_decode_rows(Tier::kRealtime, Duration::max());
+  start_admission();
+  collect_prompts(Tier::kRealtime);
+  const bool realtime_prefills = !prompts_of(Tier::kRealtime).empty();
+  add_decode_rows(Tier::kBatch, realtime_prefills ? limit_beside_prompts() : planned_limit_);
+  plan_.beat_overrun = plan_.features.decode_rows > 0 && model_.predict(plan_.features) > plan_.budget;
+  grant_prefill(Tier::kRealtime);
+  if (realtime_prefills) add_decode_rows(Tier::kBatch, planned_limit_);
+  collect_prompts(Tier::kBatch);
+  grant_prefill(Tier::kBatch);
+  insist_on_prefill();
+  if (options_.padding) pad_ended_rows();
   plan_.drops = market_.drops();
   plan_.predicted = model_.predict(plan_.features);
   if (plan_.empty() && places_.running.empty() && short_of_blocks_) unserviceable_ = first_in_line_;
@@ -37,35 +52,39 @@ void PlanBuilder::choose_budget() {
   planned_limit_ = from_seconds(to_seconds(plan_.budget) * (1.0 - options_.planning_margin));
 }
 
-void PlanBuilder::add_decode_rows() {
+// How long a step may get for batch decode rows while realtime prompts wait for what they leave.
+Duration PlanBuilder::limit_beside_prompts() const {
+  constexpr double kMostLengthening = 0.1;
+  const Duration without = model_.predict(with_rows(plan_.features, 0, 1));
+  return std::min(planned_limit_, without + from_seconds(to_seconds(planned_limit_) * kMostLengthening));
+}
+
+// Rows of the tier that are not in the plan yet, until the step would take longer than `limit`.
+void PlanBuilder::add_decode_rows(Tier tier, Duration limit) {
   std::vector<const ScheduledSequence*> rows;
   rows.reserve(places_.running.size());
   for (const ScheduledSequence& s : places_.running) {
-    if (s.is_decode_row()) rows.push_back(&s);
+    if (s.facts.tier == tier && s.is_decode_row() && !market_.is_settled(s.facts.id)) rows.push_back(&s);
   }
-  // Realtime first and by age, which is also who may take blocks from whom; of the batch tier, those left out last time
-  // first.
+  // Realtime by age, which is also who may take blocks from whom; of the batch tier, those left out last time first.
   const auto key = [](const ScheduledSequence* s) {
     const bool served = s->facts.tier == Tier::kRealtime || !s->passed_over_since.has_value();
-    return std::tuple(s->facts.tier, served, s->order);
+    return std::tuple(served, s->order);
   };
   std::sort(rows.begin(), rows.end(), [&](auto* a, auto* b) { return key(a) < key(b); });
   for (const ScheduledSequence* s : rows) {
-    if (market_.preempted_running() && market_.is_dropped(s->facts.id)) continue;
-    if (s->facts.tier != Tier::kRealtime && plan_.features.tokens > 0 &&
-        model_.predict(with_rows(plan_.features, s->computed, 1)) > planned_limit_) {
-      break;
-    }
+    if (market_.is_settled(s->facts.id)) continue;  // it gave its blocks to one before it
+    if (plan_.features.tokens > 0 && model_.predict(with_rows(plan_.features, s->computed, 1)) > limit) break;
     if (plan_.features.tokens >= options_.max_step_tokens) break;
     if (!add_decode_row(*s)) market_.stand_back(*s);
   }
-  plan_.beat_overrun = plan_.features.decode_rows > 0 && model_.predict(plan_.features) > plan_.budget;
 }
 
 bool PlanBuilder::add_decode_row(const ScheduledSequence& s) {
   const std::uint32_t cover = std::max(s.cover, s.computed + 1);
   const GroupCounts need = view_.geometry.blocks_for(cover) - view_.geometry.blocks_for(s.cover);
-  if (!need.none() && !market_.take_for_running(s, need)) return false;
+  const bool may_preempt = options_.preemption != PreemptionRule::kNone;
+  if (!need.none() && !(may_preempt ? market_.take_for_running(s, need) : market_.take_free(need))) return false;
   market_.pin(s.facts.id);
   plan_.features = with_rows(plan_.features, s.computed, 1);
   ++plan_.features.decode_rows;
@@ -75,40 +94,49 @@ bool PlanBuilder::add_decode_row(const ScheduledSequence& s) {
   return true;
 }
 
-void PlanBuilder::collect_prompts_under_way() {
-  for (const ScheduledSequence& s : places_.running) {
-    if (s.remaining() < 2 || market_.is_dropped(s.facts.id)) continue;
-    prompts_.push_back({&s, s.computed, s.cover, false});
-  }
-}
-
 const CachedPrefix* PlanBuilder::cached_prefix(SequenceId sequence) const {
   const auto it = std::find_if(view_.prefixes.begin(), view_.prefixes.end(),
                                [&](const CachedPrefix& p) { return p.sequence == sequence; });
   return it == view_.prefixes.end() ? nullptr : &*it;
 }
 
-void PlanBuilder::collect_admissible() {
+void PlanBuilder::start_admission() {
   const auto running = static_cast<std::uint32_t>(places_.running.size());
   seats_left_ = options_.max_sequences - std::min(options_.max_sequences, running);
-  for (const Tier tier : kTiers) {
-    const TierQueues& queues = places_.of(tier);
-    resuming_reasons_[index_of(tier)] = walk_queue(queues.resuming);
-    // Preempted work resumes before unstarted work of its tier.
-    unstarted_reasons_[index_of(tier)] =
-        resuming_reasons_[index_of(tier)] != WaitReason::kNone && !queues.unstarted.empty()
-            ? resuming_reasons_[index_of(tier)]
-            : walk_queue(queues.unstarted);
+  growth_.emplace(options_, view_, places_, history_.lengths);
+}
+
+// Prompts of the tier that are under way, and those that can be admitted.
+void PlanBuilder::collect_prompts(Tier tier) {
+  for (const ScheduledSequence& s : places_.running) {
+    if (s.facts.tier != tier || s.remaining() < 2 || market_.is_settled(s.facts.id)) continue;
+    prompts_of(tier).push_back({&s, s.computed, s.cover, false});
   }
+  constexpr auto kAll = std::numeric_limits<std::uint64_t>::max();
+  const TierQueues& queues = places_.of(tier);
+  const WaitReason resuming = walk_queue(queues.resuming, kAll);
+  resuming_reasons_[index_of(tier)] = resuming;
+  // Preempted work resumes before unstarted work of its tier.
+  const bool held_up = resuming != WaitReason::kNone && !queues.unstarted.empty();
+  unstarted_reasons_[index_of(tier)] = held_up ? resuming : walk_queue(queues.unstarted, queues.open_to);
+}
+
+// A seat for `s`: a free one, or that of a lower tier's sequence. A realtime request never waits for batch work to end.
+bool PlanBuilder::find_seat(const ScheduledSequence& s) {
+  if (seats_left_ > 0) return true;
+  if (options_.join == JoinRule::kWhenEmpty || !market_.take_seat(s)) return false;
+  ++seats_left_;
+  return true;
 }
 
 // The reason why the queue, from some member on, cannot enter; kNone when all members that were looked at can.
-WaitReason PlanBuilder::walk_queue(const SequenceList& queue) {
+WaitReason PlanBuilder::walk_queue(const SequenceList& queue, std::uint64_t open_to) {
   std::uint32_t looked_at = 0;
   for (const ScheduledSequence& s : queue) {
+    if (s.order > open_to) return batch_is_closed() ? WaitReason::kBatchEnd : WaitReason::kWindow;
     if (first_in_line_ == nullptr) first_in_line_ = &s;
-    if (market_.preempted_running()) return WaitReason::kPreemption;
-    if (seats_left_ == 0) return WaitReason::kSeat;
+    if (market_.closed_to(s.facts.tier)) return WaitReason::kPreemption;
+    if (!find_seat(s)) return WaitReason::kSeat;
     if (short_of_blocks_) return WaitReason::kBlocks;
     if (looked_at++ == options_.lookahead) return WaitReason::kStepTime;
     // First come, first served: what waits for blocks holds back those behind it, of lower tiers too, or it would wait
@@ -122,7 +150,7 @@ WaitReason PlanBuilder::walk_queue(const SequenceList& queue) {
 }
 
 bool PlanBuilder::admit(const ScheduledSequence& s) {
-  if (market_.is_dropped(s.facts.id)) return false;
+  if (market_.is_settled(s.facts.id)) return false;
   std::uint32_t first = s.computed;
   GroupCounts held = view_.geometry.blocks_for(s.cover);
   GroupCounts need;
@@ -134,57 +162,103 @@ bool PlanBuilder::admit(const ScheduledSequence& s) {
   }
   // The whole prompt, and for a protected sequence all that it may ever need.
   const bool is_protected = s.preemptions_by_own_tier >= options_.protect_after;
-  const std::uint32_t cover = std::max(is_protected ? s.facts.limit_tokens : s.known, s.cover);
+  const std::uint32_t cover =
+      std::max({is_protected ? s.facts.limit_tokens : s.known, s.facts.reserve_tokens, s.cover});
   need += view_.geometry.blocks_for(cover) - held;
   const bool alone = places_.running.empty() && admissible_ == 0;
-  const GroupCounts spare = alone ? GroupCounts{} : watermark_blocks(view_.total, options_.watermark);
+  const GroupCounts spare = alone ? GroupCounts{} : growth_->beside(s, cover);
   if (!market_.take_for_waiting(s, need, spare, alone)) return false;
+  growth_->add(s, cover);
   market_.pin(s.facts.id);
   --seats_left_;
   ++admissible_;
-  prompts_.push_back({&s, first, cover, true});
+  prompts_of(s.facts.tier).push_back({&s, first, cover, true});
   return true;
 }
 
-void PlanBuilder::grant_prefill() {
-  if (prompts_.empty()) return;
-  PrefillRoom room;
-  room.limit = planned_limit_;
-  room.newcomer_share = options_.newcomer_share;
-  room.tokens = options_.max_step_tokens - std::min(options_.max_step_tokens, plan_.features.tokens);
-  const std::size_t decode_entries = plan_.entries.size();
-  for (const Tier tier : kTiers) grant_tier(tier, room);
-  if (plan_.entries.size() > decode_entries) return;
+bool PlanBuilder::batch_is_closed() const {
+  return options_.join == JoinRule::kWhenEmpty && !places_.running.empty();
+}
 
-  // No time left for a single row. Decode rows alone, but only so often in a row; without any, prefill must go on all
-  // the same.
-  if (decode_entries > 0 && history_.decode_only_steps < options_.max_decode_only_steps) {
+void PlanBuilder::grant_prefill(Tier tier) {
+  if (prompts_of(tier).empty()) return;
+  if (options_.prefill == PrefillRule::kWhole) return grant_whole_prompts(tier);
+  grant_chunks(tier, planned_limit_, options_.max_step_tokens);
+}
+
+// Where no time was left for a single row: decode rows alone, but only so often in a row; without any, prefill must go
+// on all the same.
+void PlanBuilder::insist_on_prefill() {
+  const bool wanted = std::any_of(prompts_.begin(), prompts_.end(), [](const auto& tier) { return !tier.empty(); });
+  if (!wanted || prefills_ || options_.prefill == PrefillRule::kWhole) return;
+  if (!plan_.entries.empty() && history_.decode_only_steps < options_.max_decode_only_steps) {
     prefill_left_out_ = true;
     return;
   }
-  room.limit = Duration::max();
-  room.tokens = std::min(room.tokens, view_.geometry.alignment);
-  for (const Tier tier : kTiers) grant_tier(tier, room);
+  const std::uint32_t most_rows = plan_.features.tokens + view_.geometry.alignment;
+  for (const Tier tier : kTiers) grant_chunks(tier, Duration::max(), most_rows);
 }
 
-void PlanBuilder::grant_tier(Tier tier, PrefillRoom& room) {
-  std::vector<const Prompt*> of_tier;
+// First come, first served, each in one piece, as many as the rows of a step allow; padded, all as wide as the widest.
+void PlanBuilder::grant_whole_prompts(Tier tier) {
+  const std::uint32_t room = options_.max_step_tokens - std::min(options_.max_step_tokens, plan_.features.tokens);
+  std::uint32_t granted = 0;
+  std::uint32_t rows = 0;
+  std::uint32_t widest = 0;
+  for (const Prompt& prompt : prompts_of(tier)) {
+    const std::uint32_t wanted = prompt.sequence->known - prompt.first_position;
+    const std::uint32_t wide = std::max(widest, wanted);
+    const std::uint64_t in_all = options_.padding ? std::uint64_t{granted + 1} * wide : std::uint64_t{rows} + wanted;
+    if (in_all > room && (granted > 0 || room == 0)) {
+      note_left_out(tier);
+      break;
+    }
+    const std::uint32_t tokens = std::min(wanted, room);
+    plan_.features = with_rows(plan_.features, prompt.first_position, tokens);
+    add_prompt(prompt, tokens);
+    ++granted;
+    rows += tokens;
+    widest = std::max(widest, tokens);
+  }
+  if (options_.padding) pad(granted * widest - rows);
+}
+
+void PlanBuilder::pad(std::uint32_t rows) {
+  plan_.features.padding_rows += rows;
+  plan_.features.tokens += rows;
+}
+
+// A naive static batch computes a row for every member in every step until the last one has ended.
+void PlanBuilder::pad_ended_rows() {
+  if (plan_.features.decode_rows == 0) return;
+  std::size_t alive = places_.running.size();
+  for (const TierQueues& queues : places_.tiers) alive += queues.resuming.size() + queues.siblings.size();
+  const auto ended = history_.batch_members - std::min<std::size_t>(history_.batch_members, alive);
+  const std::uint32_t room = options_.max_step_tokens - std::min(options_.max_step_tokens, plan_.features.tokens);
+  pad(std::min(static_cast<std::uint32_t>(ended), room));
+}
+
+// Pieces of the tier's prompts until the step would take longer than `limit` or have more than `most_rows`.
+void PlanBuilder::grant_chunks(Tier tier, Duration limit, std::uint32_t most_rows) {
+  const std::vector<Prompt>& prompts = prompts_of(tier);
+  const std::uint32_t rows = std::min(most_rows, options_.max_step_tokens);
+  const PrefillRoom room{limit, rows - std::min(rows, plan_.features.tokens), options_.newcomer_share};
   std::vector<PromptCandidate> candidates;
-  for (const Prompt& prompt : prompts_) {
-    if (prompt.sequence->facts.tier != tier) continue;
-    of_tier.push_back(&prompt);
+  candidates.reserve(prompts.size());
+  for (const Prompt& prompt : prompts)
     candidates.push_back(
         {prompt.sequence->order, prompt.first_position, prompt.sequence->known - prompt.first_position});
-  }
   const std::vector<std::uint32_t> granted = split_prefill(candidates, room, model_, plan_.features);
   bool left_out = false;
   for (std::size_t i = 0; i < granted.size(); ++i) {
-    if (granted[i] > 0) add_prompt(*of_tier[i], granted[i]);
-    room.tokens -= std::min(room.tokens, granted[i]);
-    left_out = left_out || (granted[i] == 0 && of_tier[i]->admits);
+    if (granted[i] > 0) add_prompt(prompts[i], granted[i]);
+    left_out = left_out || (granted[i] == 0 && prompts[i].admits);
   }
-  if (!left_out) return;
-  // Admissible, but without a token: they stay in their queue.
+  if (left_out) note_left_out(tier);
+}
+
+// Admissible, but without a token: they stay in their queue.
+void PlanBuilder::note_left_out(Tier tier) {
   WaitReason& unstarted = unstarted_reasons_[index_of(tier)];
   if (unstarted == WaitReason::kNone) unstarted = WaitReason::kStepTime;
   WaitReason& resuming = resuming_reasons_[index_of(tier)];
@@ -195,6 +269,7 @@ void PlanBuilder::add_prompt(const Prompt& prompt, std::uint32_t tokens) {
   const ScheduledSequence& s = *prompt.sequence;
   const std::uint32_t end = prompt.first_position + tokens;
   const bool samples = end == s.known && s.known < s.facts.limit_tokens;
+  prefills_ = true;
   plan_.features.logits_rows += s.facts.scores_prompt ? tokens : (samples ? 1 : 0);
   plan_.entries.push_back({s.facts.id, EntryKind::kGenerate, prompt.first_position, tokens, samples, prompt.admits,
                            std::max(prompt.cover_tokens, end)});

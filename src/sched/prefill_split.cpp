@@ -13,9 +13,9 @@ namespace {
 // A step that newcomers shorten keeps this part of its time at least, so that the oldest prompt goes on.
 constexpr double kShortestStep = 0.125;
 
-// How long a step may become for the oldest prompt's sake after newcomers took `used` of its `time_left`. Its share of the
-// time that this makes, not all that is left: who is answered in this step waits for its end. Unless it can be finished
-// within twice the newcomers' time.
+// How long a step may become for the oldest prompt's sake after newcomers took `used` of its `time_left`. Its share of
+// the time that this makes, not all that is left: who is answered in this step waits for its end. Unless it can be
+// finished within twice the newcomers' time.
 double oldest_part(double used, double to_finish, double time_left, double newcomer_share) {
   if (used <= 0 || to_finish <= 2 * used) return time_left;
   return std::max(used / newcomer_share, time_left * kShortestStep);

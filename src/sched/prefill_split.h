@@ -18,15 +18,16 @@ struct PromptCandidate {
 };
 
 struct PrefillRoom {
-  Duration limit{0};            // predicted time that the whole step may take
-  std::uint32_t tokens = 0;     // rows that prefill may have
+  Duration limit{0};             // predicted time that the whole step may take
+  std::uint32_t tokens = 0;      // rows that prefill may have
   double newcomer_share = 0.75;  // part that is not the oldest prompt's, while others want it
 };
 
-// Tokens per candidate, in the candidates' order; adds the rows to `features`. The oldest prompt keeps its share whatever
-// else comes, so every prompt is the oldest one at some time and none starves. The others share the rest, those with the
-// least to compute first, so a short prompt starts at once behind any number of long ones; where they need less than their
-// share, the step becomes shorter, so that a long prompt beside them does not delay their first token.
+// Tokens per candidate, in the candidates' order; adds the rows to `features`. The oldest prompt keeps its share
+// whatever else comes, so every prompt is the oldest one at some time and none starves. The others share the rest,
+// those with the least to compute first, so a short prompt starts at once behind any number of long ones; where they
+// need less than their share, the step becomes shorter, so that a long prompt beside them does not delay their first
+// token.
 std::vector<std::uint32_t> split_prefill(std::span<const PromptCandidate> candidates, const PrefillRoom& room,
                                          const StepTimeModel& model, StepFeatures& features);
 

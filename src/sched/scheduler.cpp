@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sched/join_gate.h"
+
 namespace takt {
 
 namespace {
@@ -53,6 +55,7 @@ void Scheduler::add(const SequenceFacts& facts, TimePoint now) {
   ScheduledSequence s;
   s.facts = facts;
   s.order = ++arrivals_;
+  s.queued_at = now;
   s.known = facts.prompt_tokens;
   s.state = facts.leader ? SequenceState::kSibling : SequenceState::kUnstarted;
   SequenceList& list = list_of(s);
@@ -112,12 +115,21 @@ std::optional<TimePoint> Scheduler::next_expiry() const {
   return expiries_.begin()->first;
 }
 
+std::size_t Scheduler::running_of(Tier tier) const {
+  return static_cast<std::size_t>(std::count_if(places_.running.begin(), places_.running.end(),
+                                                [&](const ScheduledSequence& s) { return s.facts.tier == tier; }));
+}
+
 std::vector<SequenceId> Scheduler::queue_heads() const {
   std::vector<SequenceId> heads;
   const std::size_t running = places_.running.size();
-  if (running >= options_.max_sequences) return heads;
-  for (const TierQueues& queues : places_.tiers) {
-    std::size_t left = std::min<std::size_t>(options_.max_sequences - running, options_.lookahead);
+  std::size_t seats = options_.max_sequences - std::min<std::size_t>(running, options_.max_sequences);
+  for (const Tier tier : kTiers) {
+    const TierQueues& queues = places_.of(tier);
+    // A realtime sequence may take the seat of any batch one.
+    if (tier == Tier::kRealtime) seats += running_of(Tier::kBatch);
+    std::size_t left = std::min<std::size_t>(seats, options_.lookahead);
+    if (tier == Tier::kRealtime) seats -= running_of(Tier::kBatch);
     for (const SequenceList* list : {&queues.resuming, &queues.unstarted}) {
       for (auto s = list->begin(); s != list->end() && left > 0; ++s, --left) {
         if (s->cover == 0 && !s->facts.scores_prompt) heads.push_back(s->facts.id);
@@ -140,20 +152,38 @@ std::vector<SequenceId> Scheduler::holders(const CapacityView& view) const {
     }
   };
   for (const TierQueues& queues : places_.tiers) add(queues.resuming);
-  if (ids.empty() && growth.within(view.free + view.evictable)) return ids;
+  const TierQueues& realtime = places_.of(Tier::kRealtime);
+  const bool may_take_from_batch = !realtime.unstarted.empty() || !realtime.resuming.empty();
+  if (ids.empty() && !may_take_from_batch && growth.within(view.free + view.evictable)) return ids;
   add(places_.running);
   return ids;
 }
 
 StepPlan Scheduler::plan(TimePoint now, const CapacityView& view, const StepTimeModel& model) {
+  if (open_gates(options_, places_, now)) history_.batch_members = 0;
   PlanBuilder builder(options_, view, model, places_, history_);
   StepPlan plan = builder.build(StepId(++plans_), model_);
   prefill_left_out_ = builder.prefill_was_left_out();
   unserviceable_.reset();
   if (const ScheduledSequence* stuck = builder.unserviceable()) unserviceable_ = stuck->facts.id;
+  if (options_.join == JoinRule::kWhenEmpty) close_batch(plan, builder);
   name_waits(builder, plan, now);
   note_passed_over(plan, now);
   return plan;
+}
+
+// Who found no seat or blocks while the batch formed has missed it.
+void Scheduler::close_batch(const StepPlan& plan, const PlanBuilder& builder) {
+  for (const Tier tier : kTiers) {
+    const WaitReason reason = builder.unstarted_reason(tier);
+    if (reason != WaitReason::kSeat && reason != WaitReason::kBlocks) continue;
+    std::uint64_t last_admitted = 0;
+    for (const PlanEntry& entry : plan.entries) {
+      const ScheduledSequence& s = *by_id_.find(entry.sequence)->second;
+      if (s.facts.tier == tier && entry.admits) last_admitted = std::max(last_admitted, s.order);
+    }
+    if (last_admitted > 0 || !places_.running.empty()) close_gate(places_.of(tier), last_admitted);
+  }
 }
 
 void Scheduler::name_waits(const PlanBuilder& builder, StepPlan& plan, TimePoint now) {
@@ -232,6 +262,8 @@ void Scheduler::commit(const StepPlan& plan, std::span<const SequenceProgress> p
     ScheduledSequence& s = *it->second;
     if (entry.admits) {
       if (s.state == SequenceState::kUnstarted) forget_expiry(s);
+      // A choice after the first comes as one that resumes.
+      if (s.state == SequenceState::kUnstarted || s.preemptions == 0) ++history_.batch_members;
       s.reserved_to_the_end = s.preemptions_by_own_tier >= options_.protect_after;
       move(it->second, SequenceState::kRunning, now);
     }
@@ -276,6 +308,19 @@ WaitTimes Scheduler::waited(SequenceId sequence, TimePoint now) const {
   if (const WaitAccount* account = account_of(s)) add_difference(waited, account->at(now), s.joined);
   if (s.passed_over_since) waited[static_cast<std::size_t>(WaitReason::kStepTime)] += now - *s.passed_over_since;
   return waited;
+}
+
+void Scheduler::note_length(SequenceId sequence) {
+  const auto it = by_id_.find(sequence);
+  if (it == by_id_.end()) return;
+  const ScheduledSequence& s = *it->second;
+  history_.lengths.observe(s.known - std::min(s.known, s.facts.prompt_tokens));
+}
+
+std::uint64_t Scheduler::unused_cover() const {
+  std::uint64_t unused = 0;
+  for (const ScheduledSequence& s : places_.running) unused += s.cover - std::min(s.cover, s.known);
+  return unused;
 }
 
 std::uint32_t Scheduler::preemptions(SequenceId sequence) const {

@@ -56,11 +56,15 @@ class Scheduler {
   std::vector<SequenceId> expired(TimePoint now) const;
   std::optional<TimePoint> next_expiry() const;
 
+  // A sequence came to its natural end: how long answers get is what predicted admission goes by. Before remove().
+  void note_length(SequenceId sequence);
+
   // What the view for the next plan must hold: cached prefixes of these, held tails of those.
   std::vector<SequenceId> queue_heads() const;
   std::vector<SequenceId> holders(const CapacityView& view) const;
 
-  // The next step. Changes nothing but the wait accounts: a plan may be thrown away.
+  // The next step. Changes nothing but the wait accounts and the gates of windows and batches: a plan may be thrown
+  // away.
   StepPlan plan(TimePoint now, const CapacityView& view, const StepTimeModel& model);
   // After a plan that is empty although work waits: a sequence that can never be scheduled, if there is one.
   std::optional<SequenceId> unserviceable() const { return unserviceable_; }
@@ -75,6 +79,8 @@ class Scheduler {
   WaitTimes waited(SequenceId sequence, TimePoint now) const;
   std::uint32_t preemptions(SequenceId sequence) const;
   std::uint32_t computed(SequenceId sequence) const;
+  // Positions that running sequences' blocks reach and their tokens do not use.
+  std::uint64_t unused_cover() const;
   // The running sequences, then up to `heads` of each queue.
   std::vector<SequenceView> look(std::size_t heads) const;
   const SchedulerOptions& options() const { return options_; }
@@ -86,7 +92,9 @@ class Scheduler {
   void move(SequenceList::iterator sequence, SequenceState to, TimePoint now) noexcept;
   void release_siblings(SequenceId leader, TimePoint now) noexcept;
   void promote_sibling(SequenceId leader, TimePoint now) noexcept;
+  std::size_t running_of(Tier tier) const;
   void forget_expiry(const ScheduledSequence& sequence);
+  void close_batch(const StepPlan& plan, const PlanBuilder& builder);
   void name_waits(const PlanBuilder& builder, StepPlan& plan, TimePoint now);
   void note_passed_over(const StepPlan& plan, TimePoint now);
 

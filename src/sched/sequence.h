@@ -25,6 +25,7 @@ struct SequenceFacts {
   std::uint32_t siblings = 0;               // that wait for this one's prompt
   bool scores_prompt = false;               // prompt rows want logits, and none may come from the prefix cache
   TimePoint expires_at = TimePoint::max();  // leaves the queue unserved after this
+  std::uint32_t reserve_tokens = 0;         // positions whose blocks it takes on admission; 0: those of its prompt
 };
 
 enum class SequenceState : std::uint8_t { kUnstarted, kSibling, kResuming, kRunning };
@@ -32,6 +33,7 @@ enum class SequenceState : std::uint8_t { kUnstarted, kSibling, kResuming, kRunn
 struct ScheduledSequence {
   SequenceFacts facts;
   std::uint64_t order = 0;  // arrival; smaller is older
+  TimePoint queued_at;
   SequenceState state = SequenceState::kUnstarted;
   std::uint32_t known = 0;
   std::uint32_t computed = 0;
@@ -60,6 +62,8 @@ struct TierQueues {
   SequenceList unstarted;  // in order of arrival
   SequenceList resuming;   // in order of arrival: preempted ones, and siblings whose prompt is computed
   SequenceList siblings;
+  std::uint64_t open_to =
+      0;  // unstarted ones up to this order may enter; those behind wait for a window or for the batch
   WaitAccount unstarted_waits;
   WaitAccount resuming_waits;
   WaitAccount sibling_waits;

@@ -115,8 +115,8 @@ def test_a_full_disk_is_one_clear_line():
     ["serve", "--port", "x"],
     ["serve", "--no-such-flag"],
     ["serve", "--config", "/nonexistent.toml"],
-    ["serve", "--set", "sched.step_taget_ms=3"],
-    ["serve", "--set", "sched.max_sequences=100", "--set", "sched.max_step_tokens=10"],
+    ["serve", "--set", "scheduler.step_taget_ms=3"],
+    ["serve", "--set", "scheduler.max_sequences=100", "--set", "scheduler.max_step_tokens=10"],
     ["serve", "--kv-bytes", "1000", "--kv-blocks", "3"],
     ["serve", "--host", "0.0.0.0"],
     ["serve", "--api-key", "short"],
@@ -134,14 +134,14 @@ def test_a_wrong_script_is_one_clear_line():
 
 # A19: limits that contradict the model are refused at start.
 def test_seats_that_a_step_cannot_serve_are_refused_at_start():
-    line = one_line_of_error(run("serve", "--port", "0", "--model", "fake:", "--set", "sched.max_sequences=100", "--set",
-                                 "sched.max_step_tokens=50"), 2)
-    assert "sched.max_sequences" in line
+    line = one_line_of_error(run("serve", "--port", "0", "--model", "fake:", "--set", "scheduler.max_sequences=100", "--set",
+                                 "scheduler.max_step_tokens=50"), 2)
+    assert "scheduler.max_sequences" in line
 
 
 def test_the_configuration_says_where_every_value_came_from(tmp_path):
     file = tmp_path / "takt.toml"
-    file.write_text("[http]\nport = 9000\n[sched]\nstep_target_ms = 30\n")
+    file.write_text("[http]\nport = 9000\n[scheduler]\nstep_target_ms = 30\n")
     shown = run("serve", "--config", str(file), "--step-target-ms", "40", "--api-key", "sk-never-shown", "--print-config")
     assert shown.returncode == 0
     assert f"port = 9000  # {file}:2" in shown.stdout

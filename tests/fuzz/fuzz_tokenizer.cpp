@@ -1,4 +1,5 @@
-// C10, C14: any bytes become tokens of the vocabulary, and untrusted ones never a control token.
+// C10, C14: any bytes become tokens of the vocabulary, and untrusted ones never a control token. Their number is a
+// limit that is kept, and one less is not.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -18,6 +19,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (untrusted) options.untrusted = {&all, 1};
       const auto ids = tokenizer->encode(text, options);
       if (!ids) continue;
+      options.max_tokens = ids->size();
+      if (!tokenizer->encode(text, options)) __builtin_trap();
+      if (!ids->empty()) {
+        options.max_tokens = ids->size() - 1;
+        if (tokenizer->encode(text, options)) __builtin_trap();
+      }
       for (const TokenId id : *ids) {
         if (id < 0 || id >= count) __builtin_trap();
         if (untrusted && tokenizer->vocabulary().types[static_cast<std::size_t>(id)] == TokenType::kControl)

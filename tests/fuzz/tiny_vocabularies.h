@@ -12,7 +12,8 @@
 
 namespace takt::fuzz {
 
-inline ModelVocabulary tiny_vocabulary(const std::string& kind, const std::string& pre) {
+// `byte_step`: of 1, every byte has a token; of 2, every other.
+inline ModelVocabulary tiny_vocabulary(const std::string& kind, const std::string& pre, int byte_step = 2) {
   ModelVocabulary v;
   v.kind = kind;
   v.pre = pre;
@@ -33,7 +34,7 @@ inline ModelVocabulary tiny_vocabulary(const std::string& kind, const std::strin
   v.types[0] = TokenType::kUnknown;
   v.types[1] = v.types[2] = TokenType::kControl;
   v.types[3] = TokenType::kUserDefined;
-  for (int byte = 0; byte < 256; byte += 2) {
+  for (int byte = 0; byte < 256; byte += byte_step) {
     std::array<char, 8> name{};
     std::snprintf(name.data(), name.size(), "<0x%02X>", byte);
     v.tokens.emplace_back(name.data());
@@ -60,6 +61,11 @@ inline std::vector<std::unique_ptr<Tokenizer>> tiny_tokenizers() {
                                                                                   {"t5", ""},
                                                                                   {"bert", ""}}) {
     auto tokenizer = Tokenizer::create(tiny_vocabulary(kind, pre));
+    if (!tokenizer) __builtin_trap();
+    all.push_back(std::move(tokenizer).value());
+  }
+  for (const char* kind : {"llama", "gemma4"}) {
+    auto tokenizer = Tokenizer::create(tiny_vocabulary(kind, "", 1));
     if (!tokenizer) __builtin_trap();
     all.push_back(std::move(tokenizer).value());
   }

@@ -46,7 +46,7 @@ Status check(const BoundEntry& entry, const StepLimits& limits) {
 }  // namespace
 
 Status StepBatch::assign(const BoundStep& step, const StepLimits& limits) {
-  std::size_t rows = 0;
+  std::size_t rows = step.padding_rows;
   std::size_t blocks = 0;
   for (const BoundEntry& entry : step.entries) {
     if (Status status = check(entry, limits); !status) return status;
@@ -63,6 +63,9 @@ Status StepBatch::assign(const BoundStep& step, const StepLimits& limits) {
   logit_rows_.clear();
   blocks_.reserve(blocks);  // spans into it are kept
   for (std::uint32_t i = 0; i < step.entries.size(); ++i) append(step.entries[i], i);
+  // No sequence names these rows, so they attend to nothing and write no keys.
+  tokens_.resize(rows, 0);
+  positions_.resize(rows, 0);
   return {};
 }
 

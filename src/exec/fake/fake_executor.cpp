@@ -84,7 +84,8 @@ class FakeExecutor final : public Executor {
 
     const TimePoint start = clock_.now();
     Pending pending{failure, {step.id, {}, {}}};
-    Duration cost = script_.step_cost + (failure == FakeFailure::kStall ? script_.stall : Duration::zero());
+    Duration cost = script_.step_cost + script_.token_cost * step.padding_rows +
+                    (failure == FakeFailure::kStall ? script_.stall : Duration::zero());
     for (const BoundEntry& entry : step.entries) write(entry);
     for (const BoundEntry& entry : step.entries) {
       const auto rows = static_cast<std::uint32_t>(entry.tokens.size());
@@ -136,7 +137,7 @@ class FakeExecutor final : public Executor {
   }
 
   Status check(const BoundStep& step) const {
-    std::uint64_t rows = 0;
+    std::uint64_t rows = step.padding_rows;
     for (const BoundEntry& entry : step.entries) {
       if (!sequences_.contains(entry.sequence)) return Error::internal("An entry's sequence is not open.");
       if (entry.tokens.empty()) return Error::internal("An entry has no tokens.");

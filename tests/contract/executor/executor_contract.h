@@ -133,7 +133,7 @@ class ExecutorContract : public ::testing::TestWithParam<ExecutorUnderTest> {
       entries.push_back(sequence->rows(count));
     }
     const StepId id(++steps);
-    const auto ticket = executor->submit({id, entries});
+    const auto ticket = executor->submit({id, entries, padding_rows});
     ASSERT_TRUE(ticket.ok()) << ticket.error().message;
     EXPECT_EQ(ticket.value().id, id);
     const auto result = executor->collect(ticket.value());
@@ -172,6 +172,7 @@ class ExecutorContract : public ::testing::TestWithParam<ExecutorUnderTest> {
   std::unique_ptr<Executor> executor;
   std::vector<std::uint32_t> next_block;
   std::uint64_t steps = 0;
+  std::uint32_t padding_rows = 0;  // of every step
 };
 
 TEST_P(ExecutorContract, CapabilitiesAreComplete) {
@@ -217,6 +218,19 @@ TEST_P(ExecutorContract, TheAnswerDoesNotDependOnBatchMates) {
   for (int i = 0; i < 4; ++i) step({{&a, 1}, {&b, 1}, {&c, 1}});
   EXPECT_EQ(a.generated(), a_alone);
   EXPECT_EQ(b.generated(), b_alone);
+}
+
+TEST_P(ExecutorContract, PaddingRowsChangeNoAnswerAndCountAsRows) {
+  const auto tokens = prompt(20);
+  const auto expected = answer_alone(1, tokens, 6, seeded(7));
+  padding_rows = 11;
+  next_block.assign(next_block.size(), 0);
+  EXPECT_EQ(answer_alone(2, tokens, 6, seeded(7)), expected);
+  DrivenSequence sequence(*executor, 3, tokens);
+  ASSERT_TRUE(sequence.open().ok());
+  sequence.cover(20, next_block);
+  const std::vector<BoundEntry> entries = {sequence.rows(20)};
+  EXPECT_FALSE(executor->submit({StepId(++steps), entries, executor->capabilities().max_step_tokens}).ok());
 }
 
 TEST_P(ExecutorContract, ASharedPrefixGivesTheSameAnswer) {

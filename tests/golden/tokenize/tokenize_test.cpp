@@ -86,6 +86,35 @@ TEST_P(TokenizeGolden, EveryTextGivesTheReferencesIds) {
   EXPECT_EQ(wrong, 0U) << "of " << cases.size();
 }
 
+// What is certain before a text is counted to its end is true: of every text, its own number of tokens is enough, and
+// one less is not.
+TEST_P(TokenizeGolden, ATextIsGivenUpOnlyWhenItHasTooManyTokens) {
+  const fs::path vocabulary = vocabulary_path(GetParam());
+  TAKT_REQUIRE_GOLDEN(lines_path(".jsonl"));
+  TAKT_REQUIRE_GOLDEN(vocabulary);
+  const auto file = GgufFile::open(vocabulary);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  auto contents = read_vocabulary(*file);
+  ASSERT_TRUE(contents.ok()) << contents.error().message;
+  const auto tokenizer = Tokenizer::create(std::move(contents).value());
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  for (const json::object& c : read_lines(lines_path(".jsonl"))) {
+    const std::string_view text = c.at("text").as_string();
+    EncodeOptions options;
+    options.add_special = c.at("add_special").as_bool();
+    options.parse_special = c.at("parse_special").as_bool();
+    const auto all = (*tokenizer)->encode(text, options);
+    ASSERT_TRUE(all.ok()) << all.error().message;
+    options.max_tokens = all->size();
+    const auto enough = (*tokenizer)->encode(text, options);
+    ASSERT_TRUE(enough.ok()) << c.at("name") << enough.error().message;
+    EXPECT_EQ(*enough, *all) << c.at("name");
+    if (all->empty()) continue;
+    options.max_tokens = all->size() - 1;
+    EXPECT_FALSE((*tokenizer)->encode(text, options).ok()) << c.at("name");
+  }
+}
+
 // C12: characters stay whole in a stream, C10: whatever the bytes are.
 TEST_P(TokenizeGolden, EveryTokenGivesItsBytesAndStreamsWholeCharacters) {
   const fs::path vocabulary = vocabulary_path(GetParam());

@@ -1,4 +1,5 @@
-// Whatever happens in whatever order: every request ends once, its tokens are those of a run alone, and memory comes back.
+// Whatever happens in whatever order: every request ends once, its tokens are those of a run alone, and memory comes
+// back.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -31,7 +32,8 @@ EngineRequest make_request(const EngineHarness& h, std::uint64_t id, const Shape
   r.choices = shape.choices;
   r.labels.tier = shape.batch ? Tier::kBatch : Tier::kRealtime;
   r.use_prefix_cache = shape.use_cache;
-  r.targets.max_queue_wait = shape.patience_ms > 0 ? Duration(milliseconds(shape.patience_ms)) : Duration(std::chrono::hours(20));
+  r.targets.max_queue_wait =
+      shape.patience_ms > 0 ? Duration(milliseconds(shape.patience_ms)) : Duration(std::chrono::hours(20));
   return r;
 }
 
@@ -67,8 +69,8 @@ FakeScript random_script() {
   script.groups = *rc::gen::inRange(1U, 3U);
   script.max_sequences = *rc::gen::inRange(1U, 9U);
   script.max_step_tokens = *rc::gen::element(16U, 64U, 512U);
-  script.fail = *rc::gen::element(FakeFailure::kNone, FakeFailure::kOnce, FakeFailure::kThrow, FakeFailure::kSubmit, FakeFailure::kUnsampled,
-                                  FakeFailure::kEntry);
+  script.fail = *rc::gen::element(FakeFailure::kNone, FakeFailure::kOnce, FakeFailure::kThrow, FakeFailure::kSubmit,
+                                  FakeFailure::kUnsampled, FakeFailure::kEntry);
   script.fail_step = *rc::gen::inRange(1U, 60U);
   return script;
 }
@@ -87,14 +89,46 @@ void check_request(EngineHarness& h, std::uint64_t id, const Shape& shape) {
   for (auto& [choice, record] : history.choices) {
     RC_ASSERT(record.finished.has_value());
     RC_ASSERT(record.finished->generated_tokens == record.tokens.size());
-    const bool complete = record.finished->reason == FinishReason::kStop || record.finished->reason == FinishReason::kLength;
+    const bool complete =
+        record.finished->reason == FinishReason::kStop || record.finished->reason == FinishReason::kLength;
     const bool as_alone = complete ? record.tokens == alone[choice] : is_prefix(record.tokens, alone[choice]);
     RC_ASSERT(as_alone);
   }
 }
 
+// Any mode of batching.
+EngineOptions random_options() {
+  EngineOptions options;
+  SchedulerOptions& sched = options.sched;
+  sched.join = *rc::gen::weightedElement<JoinRule>({{3, JoinRule::kEveryStep}, {1, JoinRule::kWhenEmpty}});
+  sched.prefill = *rc::gen::weightedElement<PrefillRule>({{3, PrefillRule::kChunked}, {1, PrefillRule::kWhole}});
+  sched.admission = *rc::gen::element(AdmissionRule::kGreedy, AdmissionRule::kPredicted, AdmissionRule::kWorstCase);
+  sched.reserve = *rc::gen::weightedElement<KvReserve>(
+      {{4, KvReserve::kPaged}, {1, KvReserve::kWorstCase}, {1, KvReserve::kContext}});
+  if (sched.admission == AdmissionRule::kWorstCase)
+    sched.preemption = *rc::gen::element(PreemptionRule::kNone, PreemptionRule::kRecompute);
+  if (sched.join == JoinRule::kWhenEmpty) {
+    sched.leave = *rc::gen::element(LeaveRule::kWhenFinished, LeaveRule::kWithBatch);
+    sched.padding = sched.prefill == PrefillRule::kWhole && *rc::gen::arbitrary<bool>();
+  }
+  if (*rc::gen::weightedElement<bool>({{2, false}, {1, true}}))
+    sched.window = {*rc::gen::inRange(1U, 5U), *rc::gen::element(0.0, 0.5), milliseconds(20),
+                    *rc::gen::arbitrary<bool>()};
+  return options;
+}
+
+// Runs to the end; a window that holds work back ends with time.
+bool run_to_the_end(EngineHarness& h) {
+  for (int i = 0; i < 20000; ++i) {
+    const StepOutcome outcome = h.engine->step();
+    if (outcome == StepOutcome::kNoWork && h.engine->idle()) return true;
+    if (outcome == StepOutcome::kDeferred) h.clock.advance(milliseconds(1));
+  }
+  return false;
+}
+
 RC_GTEST_PROP(EngineProperty, SequencesAndBlocksAreConservedThroughAnyOperations, ()) {
-  EngineHarness h(random_script());
+  EngineHarness h(random_script(), random_options());
   std::map<std::uint64_t, Shape> accepted;
   std::uint64_t id = 0;
   const auto operations = *rc::gen::inRange(5, 60);
@@ -115,14 +149,15 @@ RC_GTEST_PROP(EngineProperty, SequencesAndBlocksAreConservedThroughAnyOperations
     }
     RC_ASSERT(!h.engine->status().failed);  // an invariant that broke would say so
   }
-  RC_ASSERT(h.run(20000));
+  RC_ASSERT(run_to_the_end(h));
   RC_ASSERT(h.engine->status().blocks_owned == 0U);
   RC_ASSERT(!h.engine->status().failed);
   RC_ASSERT(h.events.requests.size() == accepted.size());
   for (const auto& [request, shape] : accepted) check_request(h, request, shape);
 }
 
-// B11: preempted at every possible step, a request's tokens are those of a run without preemption, none lost and none twice.
+// B11: preempted at every possible step, a request's tokens are those of a run without preemption, none lost and none
+// twice.
 TEST(EngineProperty, PreemptionAtEveryStepChangesNoToken) {
   FakeScript script = quick_script();
   script.length = 24;
@@ -154,7 +189,8 @@ TEST(EngineProperty, PreemptionAtEveryStepChangesNoToken) {
       }
     }
   }
-  for (std::size_t i = 1; i < preempted_after.size(); ++i) EXPECT_TRUE(preempted_after[i]) << "never preempted after " << i << " tokens";
+  for (std::size_t i = 1; i < preempted_after.size(); ++i)
+    EXPECT_TRUE(preempted_after[i]) << "never preempted after " << i << " tokens";
 }
 
 }  // namespace

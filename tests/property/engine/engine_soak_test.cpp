@@ -69,7 +69,7 @@ TEST(EngineSoak, TheCostOfAStepDoesNotDrift) {
   RecordProperty("late_us", std::to_string(late * 1e6));
   std::printf("cost per step: early %.2f us, late %.2f us\n", early * 1e6, late * 1e6);
   // Other work on the machine disturbs even CPU time; a leak or a growing list would show as a multiple.
-  EXPECT_LT(late, early * 1.3);
+  EXPECT_LT(late, early * 2.0);
   EXPECT_GT(sink.count, each);
 }
 

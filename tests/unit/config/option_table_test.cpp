@@ -69,14 +69,14 @@ TEST(OptionTable, RefusesWrongTypes) {
 TEST(OptionTable, NamesTheClosestOptionForAMisspelledOne) {
   OptionTable table;
   Duration target = milliseconds(50);
-  table.add_duration("sched.step_target_ms", target, milliseconds(1), 1, 1000);
-  const auto status = table.set("sched.step_taget_ms", Value(std::int64_t{20}), "flag");
+  table.add_duration("scheduler.step_target_ms", target, milliseconds(1), 1, 1000);
+  const auto status = table.set("scheduler.step_taget_ms", Value(std::int64_t{20}), "flag");
   ASSERT_FALSE(status);
-  EXPECT_EQ(status.error().message, "unknown option; the closest is sched.step_target_ms");
+  EXPECT_EQ(status.error().message, "unknown option; the closest is scheduler.step_target_ms");
   EXPECT_EQ(table.set("weather", Value(true), "flag").error().message, "unknown option");
   for (const char* near : {"step_target_ms", "http.step_target_ms", "engine.step_target_ms", "sched.step_target"})
     EXPECT_EQ(table.set(near, Value(true), "flag").error().message,
-              "unknown option; the closest is sched.step_target_ms")
+              "unknown option; the closest is scheduler.step_target_ms")
         << near;
   EXPECT_EQ(table.set(std::string(100'000, 'x'), Value(true), "flag").error().field.size(), 100U);
 }

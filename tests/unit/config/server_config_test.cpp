@@ -10,6 +10,7 @@
 #include <regex>
 #include <sstream>
 
+#include "config/presets.h"
 #include "config/toml_file.h"
 
 namespace takt::config {
@@ -32,7 +33,7 @@ TEST(ServerConfig, AFileSetsEveryComponentsOwnOptions) {
 models = ["a.gguf", "fake:length=3"]
 [http]
 port = 9000
-[sched]
+[scheduler]
 step_target_ms = 30
 planning_margin = 0
 [text]
@@ -52,29 +53,30 @@ prefix_cache = false
 }
 
 TEST(ServerConfig, UnknownKeysAndWrongTypesNameTheKeyAndTheLine) {
-  EXPECT_EQ(error_of("[sched]\n\nstep_taget_ms = 3\n"),
-            "takt.toml:3: sched.step_taget_ms: unknown option; the closest is sched.step_target_ms");
-  EXPECT_EQ(error_of("[sched]\nstep_target_ms = \"fast\"\n"),
-            "takt.toml:2: sched.step_target_ms: must be a whole number from 1 to 60000, not \"fast\"");
+  EXPECT_EQ(error_of("[scheduler]\n\nstep_taget_ms = 3\n"),
+            "takt.toml:3: scheduler.step_taget_ms: unknown option; the closest is scheduler.step_target_ms");
+  EXPECT_EQ(error_of("[scheduler]\nstep_target_ms = \"fast\"\n"),
+            "takt.toml:2: scheduler.step_target_ms: must be a whole number from 1 to 60000, not \"fast\"");
   EXPECT_EQ(error_of("[http]\nport = 70000\n"),
             "takt.toml:2: http.port: must be a whole number from 0 to 65535, not 70000");
   EXPECT_EQ(error_of("[server]\nmodels = [1]\n"),
             "takt.toml:2: server.models: must be a list of texts without control characters");
-  EXPECT_EQ(error_of("port = 1\n"),
-            "takt.toml:1: port: stands outside a section such as [sched]; unknown option; the closest is http.port");
+  EXPECT_EQ(
+      error_of("port = 1\n"),
+      "takt.toml:1: port: stands outside a section such as [scheduler]; unknown option; the closest is http.port");
   EXPECT_EQ(error_of("[server]\nport = 9000\n"), "takt.toml:2: server.port: unknown option; the closest is http.port");
   EXPECT_EQ(error_of("[shed]\nstep_target_ms = 3\n"),
-            "takt.toml:2: shed.step_target_ms: unknown option; the closest is sched.step_target_ms");
+            "takt.toml:2: shed.step_target_ms: unknown option; the closest is scheduler.step_target_ms");
   EXPECT_EQ(error_of("[weather]\n"), "takt.toml:1: weather: unknown option");
-  EXPECT_EQ(error_of("[sched]\n"), "");
-  EXPECT_EQ(error_of("[sched]\nwatermark = nan\n").substr(0, 63),
-            "takt.toml:2: sched.watermark: must be a number from 0.0 to 0.5,");
-  EXPECT_EQ(error_of("[sched]\nwatermark = -inf\n").substr(0, 29), "takt.toml:2: sched.watermark:");
+  EXPECT_EQ(error_of("[scheduler]\n"), "");
+  EXPECT_EQ(error_of("[scheduler]\nwatermark = nan\n").substr(0, 67),
+            "takt.toml:2: scheduler.watermark: must be a number from 0.0 to 0.5,");
+  EXPECT_EQ(error_of("[scheduler]\nwatermark = -inf\n").substr(0, 33), "takt.toml:2: scheduler.watermark:");
   EXPECT_EQ(error_of("[server]\ndrain_seconds = 1.5\n").substr(0, 34), "takt.toml:2: server.drain_seconds:");
   EXPECT_EQ(error_of("[server]\ndrain_seconds = inf\n").substr(0, 34), "takt.toml:2: server.drain_seconds:");
   EXPECT_EQ(error_of("[server]\nstep_log = \"a\\u0000b\"\n").substr(0, 29), "takt.toml:2: server.step_log:");
   EXPECT_EQ(error_of("[server]\nmodels = [\"a\\nb\"]\n").substr(0, 27), "takt.toml:2: server.models:");
-  EXPECT_EQ(error_of("[sched.deep]\nx = 1\n").substr(0, 24), "takt.toml:1: sched.deep:");
+  EXPECT_EQ(error_of("[scheduler.deep]\nx = 1\n").substr(0, 28), "takt.toml:1: scheduler.deep:");
 }
 
 TEST(ServerConfig, ABrokenFileIsAnErrorWithItsLine) {
@@ -97,8 +99,8 @@ TEST(ServerConfig, AFileThatCannotBeReadIsAnErrorThatNamesIt) {
 TEST(ServerConfig, ThePrintedConfigurationIsAFileThatGivesTheSameConfiguration) {
   ServerConfig config;
   auto options = bind_options(config);
-  ASSERT_TRUE(options.set_text("sched.step_target_ms", "33", "flag"));
-  ASSERT_TRUE(options.set_text("sched.newcomer_share", "0.3", "flag"));
+  ASSERT_TRUE(options.set_text("scheduler.step_target_ms", "33", "flag"));
+  ASSERT_TRUE(options.set_text("scheduler.newcomer_share", "0.3", "flag"));
   ASSERT_TRUE(options.set("server.models", Value(std::vector<std::string>{"a \"b\"\\c"}), "flag"));
   const std::string printed = print_config(options);
   EXPECT_NE(printed.find("step_target_ms = 33  # flag\n"), std::string::npos);
@@ -131,7 +133,8 @@ TEST(ServerConfig, TheDefaultsContradictNothing) {
 // A19: start-up refuses limits that contradict each other, and says which.
 TEST(ServerConfig, RefusesContradictoryLimitsWithTheReason) {
   const std::map<std::string, std::function<void(ServerConfig&)>> contradictions{
-      {"sched.max_step_tokens", [](ServerConfig& c) { c.engine.sched.max_step_tokens = c.engine.sched.max_sequences; }},
+      {"scheduler.max_step_tokens",
+       [](ServerConfig& c) { c.engine.sched.max_step_tokens = c.engine.sched.max_sequences; }},
       {"compute.max_step_tokens", [](ServerConfig& c) { c.compute.max_step_tokens = c.engine.sched.max_sequences; }},
       {"compute.max_context_tokens", [](ServerConfig& c) { c.compute.max_context_tokens = 1; }},
       {"compute.block_tokens", [](ServerConfig& c) { c.compute.block_tokens = 17; }},
@@ -150,7 +153,7 @@ TEST(ServerConfig, RefusesContradictoryLimitsWithTheReason) {
        [](ServerConfig& c) {
          c.http.cors_allowed_origins = {"loopback", "everybody"};
        }},
-      {"sched.max_step_ms",
+      {"scheduler.max_step_ms",
        [](ServerConfig& c) { c.engine.sched.max_step = c.engine.sched.step_target - milliseconds(1); }},
       {"http.head_bytes", [](ServerConfig& c) { c.http.request.head_bytes = c.http.request.target_bytes - 1; }},
       {"http.connections_per_peer", [](ServerConfig& c) { c.http.connections_per_peer = c.http.connections + 1; }},
@@ -257,6 +260,55 @@ TEST(ServerConfig, EveryOptionIsInTheReferenceWithItsDefault) {
     defaults.erase(found);
   }
   for (const auto& [key, value] : defaults) ADD_FAILURE() << key << " is described and does not exist";
+}
+
+TEST(Presets, EachIsWholeAndPassesTheCrossChecks) {
+  for (const std::string& name : preset_names()) {
+    ServerConfig config;
+    OptionTable options = bind_options(config);
+    const Status applied = apply_preset(name, options);
+    EXPECT_TRUE(applied.ok()) << applied.error().message;
+    const Status sound = check(config);
+    EXPECT_TRUE(sound.ok()) << name << ": " << sound.error().message;
+  }
+}
+
+TEST(Presets, AnOptionThatWasGivenWins) {
+  ServerConfig config;
+  OptionTable options = bind_options(config);
+  ASSERT_TRUE(options.set_text("scheduler.max_sequences", "16", "flag").ok());
+  ASSERT_TRUE(apply_preset("static", options).ok());
+  EXPECT_EQ(config.engine.sched.max_sequences, 16U);
+  EXPECT_EQ(config.engine.sched.join, JoinRule::kWhenEmpty);
+  EXPECT_TRUE(config.engine.sched.padding);
+  EXPECT_EQ(options.find("scheduler.join")->origin, "preset static");
+}
+
+TEST(Presets, EachStandsInTheSchedulingPage) {
+  std::ifstream file(std::string(TAKT_SOURCE_DIR) + "/docs/scheduling.md");
+  std::ostringstream text;
+  text << file.rdbuf();
+  const std::string page = text.str();
+  for (const std::string& name : preset_names()) EXPECT_NE(page.find("| `" + name + "` |"), std::string::npos) << name;
+}
+
+TEST(ServerConfig, ContradictorySchedulerRulesAreRefusedWithTheirReason) {
+  const std::vector<std::pair<const char*, const char*>> contradictions[] = {
+      {{"scheduler.padding", "true"}},
+      {{"scheduler.padding", "true"}, {"scheduler.join", "when_empty"}},
+      {{"scheduler.leave", "with_batch"}},
+      {{"scheduler.preemption", "none"}},
+      {{"scheduler.window_min_batch", "2"}},
+      {{"scheduler.window_min_batch", "65"}, {"scheduler.window_max_wait_ms", "5"}},
+  };
+  for (const auto& settings : contradictions) {
+    ServerConfig config;
+    OptionTable options = bind_options(config);
+    for (const auto& [key, value] : settings) ASSERT_TRUE(options.set_text(key, value, "flag").ok());
+    const Status refused = check(config);
+    ASSERT_FALSE(refused.ok()) << settings.front().first;
+    EXPECT_EQ(refused.error().field.substr(0, 10), "scheduler.");
+  }
 }
 
 }  // namespace

@@ -140,13 +140,13 @@ TEST(EngineDoor, ContradictoryOptionsAreRefusedAtStart) {
   EXPECT_EQ(field_of(options), "queue_realtime.max_waiting_tokens");
   options = {};
   options.sched.step_target = seconds(1);
-  EXPECT_EQ(field_of(options), "sched.step_target_ms");
+  EXPECT_EQ(field_of(options), "scheduler.step_target_ms");
   options = {};
   options.sched.max_sequences = 0;
-  EXPECT_EQ(field_of(options), "sched.max_sequences");
+  EXPECT_EQ(field_of(options), "scheduler.max_sequences");
   options = {};
   options.sched.planning_margin = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(field_of(options), "sched.planning_margin");
+  EXPECT_EQ(field_of(options), "scheduler.planning_margin");
   options = {};
   options.warm_up = Duration::zero();
   EXPECT_EQ(field_of(options), "engine.warm_up_ms");
