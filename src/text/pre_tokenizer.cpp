@@ -22,7 +22,7 @@ Result<bool> PreTokenizer::split(std::string_view text, const SpanVisitor& visit
     const std::size_t valid = unicode::valid_prefix_length(text.substr(at));
     const std::size_t length = valid > 0 ? valid : unicode::decode_one(text.substr(at)).length;
     const TextSpan span{static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at + length)};
-    const auto more = valid > 0 ? split_by(0, text, span, scratches, visit) : Result<bool>(visit(span));
+    auto more = valid > 0 ? split_by(0, text, span, scratches, visit) : Result<bool>(visit(span));
     if (!more || !*more) return more;
     at += length;
   }

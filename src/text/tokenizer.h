@@ -22,10 +22,12 @@ struct TextRange {
 };
 
 struct EncodeOptions {
-  bool add_special = false;                  // BOS, EOS, CLS, SEP as the file says; BOS is not doubled when the text already begins with it
-  bool parse_special = false;                // control tokens written in the text become tokens
+  bool add_special =
+      false;  // BOS, EOS, CLS, SEP as the file says; BOS is not doubled when the text already begins with it
+  bool parse_special = false;                 // control tokens written in the text become tokens
   std::span<const TextRange> untrusted = {};  // with parse_special: where it does not hold; sorted, disjoint
-  bool keep_written_first = false;            // keep a BOS (or CLS) that the text begins with beside the added one, as reference encoders do
+  bool keep_written_first =
+      false;  // keep a BOS (or CLS) that the text begins with beside the added one, as reference encoders do
   std::size_t max_tokens = std::numeric_limits<std::size_t>::max();  // see encode
 };
 
@@ -36,8 +38,8 @@ class Tokenizer {
   static Result<std::unique_ptr<Tokenizer>> create(ModelVocabulary vocabulary);
   virtual ~Tokenizer() = default;
 
-  // `text` may hold any bytes. Errors: kResourceExhausted when a pattern's match limit is hit; kContextLength when the text has more than
-  // `max_tokens` tokens: the work stops where that is certain, however long the rest is.
+  // `text` may hold any bytes. Errors: kResourceExhausted when a pattern's match limit is hit; kContextLength when the
+  // text has more than `max_tokens` tokens: the work stops where that is certain, however long the rest is.
   virtual Result<std::vector<TokenId>> encode(std::string_view text, const EncodeOptions& options) const = 0;
 
   // The bytes of one token alone, not cleaned up; empty for control tokens unless `special`. Unknown ids give nothing.
