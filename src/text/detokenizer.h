@@ -6,8 +6,8 @@
 
 namespace takt {
 
-// Bytes in, valid UTF-8 out. Incomplete characters wait for their rest; bytes that can never become a character turn into U+FFFD, one per maximal
-// subpart (Unicode 15, section 3.9, "Substitution of Maximal Subparts").
+// Bytes in, valid UTF-8 out. Incomplete characters wait for their rest; bytes that can never become a character turn
+// into U+FFFD, one per maximal subpart (Unicode 15, section 3.9, "Substitution of Maximal Subparts").
 class Utf8Stream {
  public:
   // The text that these bytes release.

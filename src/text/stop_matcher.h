@@ -12,8 +12,9 @@ class StopMatcher {
  public:
   explicit StopMatcher(std::vector<std::string> stops);  // empty ones are ignored
 
-  // The text that may be sent now. Once a stop string is complete, matched() is true, nothing of it has been or will be released, and later
-  // calls return nothing. The earliest match in the text wins; of two that begin at the same place, the one completed first.
+  // The text that may be sent now. Once a stop string is complete, matched() is true, nothing of it has been or will be
+  // released, and later calls return nothing. The earliest match in the text wins; of two that begin at the same place,
+  // the one completed first.
   std::string push(std::string_view text);
   // What was held back, at the end of a stream that did not match.
   std::string finish();
