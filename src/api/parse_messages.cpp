@@ -15,7 +15,7 @@ std::string item(std::string_view list, std::size_t index) {
 
 // Role as templates know it.
 std::optional<std::string> read_role(FieldReader& message) {
-  const auto role = message.string("role", 64);
+  auto role = message.string("role", 64);
   if (!role) {
     message.fail("role", "must be one of system, developer, user, assistant");
     return std::nullopt;

@@ -11,10 +11,10 @@ namespace takt::http {
 
 // What a request may be. Over the limit: 414 (target), 431 (head), 413 (body).
 struct RequestLimits {
-  std::size_t target_bytes = 8 * 1024;
-  std::size_t head_bytes = 16 * 1024;  // request line and all headers
+  std::size_t target_bytes = std::size_t{8} * 1024;
+  std::size_t head_bytes = std::size_t{16} * 1024;  // request line and all headers
   std::size_t header_count = 100;
-  std::size_t body_bytes = 32 * 1024 * 1024;
+  std::size_t body_bytes = std::size_t{32} * 1024 * 1024;
 };
 
 struct Timeouts {
@@ -22,7 +22,7 @@ struct Timeouts {
   // While a body is sent, at least body_progress_bytes (or the rest, when less is missing) must come in every window of
   // this length; else 408.
   std::chrono::milliseconds body_progress{30'000};
-  std::size_t body_progress_bytes = 16 * 1024;
+  std::size_t body_progress_bytes = std::size_t{16} * 1024;
   std::chrono::milliseconds idle{75'000};            // a connection without a request; closed without a word
   std::chrono::milliseconds write_progress{30'000};  // the client takes not one byte of what is queued; cut
   // After the last answer of a connection, what still comes in is read and dropped this long, so that the answer is not
@@ -46,10 +46,10 @@ struct ServerOptions {
   std::size_t connections_per_peer = 2048;  // over it: 429; a proxy in front is one peer
 
   std::size_t stream_queue_bytes =
-      1024 * 1024;  // chunks queued for one stream; a reader that stays further behind is cut
+      std::size_t{1024} * 1024;  // chunks queued for one stream; a reader that stays further behind is cut
   // Bytes read ahead (pipelined requests) while an answer is under way. Then reading pauses, so pipelining is bounded
   // by bytes, not by a count.
-  std::size_t read_ahead_bytes = 64 * 1024;
+  std::size_t read_ahead_bytes = std::size_t{64} * 1024;
   std::size_t socket_send_buffer_bytes = 0;  // the kernel's buffer per connection; 0: the kernel's choice
 
   // Origins whose pages may call this server from a browser: an exact origin ("https://chat.example"), a prefix

@@ -32,7 +32,7 @@ void Outbox::queue_head(const Response& response, BodyFraming body) {
   pending_.append(head, begun_);
 }
 
-void Outbox::send(Response response) {
+void Outbox::send(const Response& response) {
   std::unique_lock lock(mutex_);
   if (stage_ != Stage::kOpen) return;
   const bool has_body = status_has_body(response.status);

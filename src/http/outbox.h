@@ -28,7 +28,7 @@ class Outbox {
          std::shared_ptr<const std::atomic<bool>> draining);
 
   // The answering side: see Responder.
-  void send(Response response);
+  void send(const Response& response);
   void begin_stream(int status, std::string content_type, Headers headers);
   void write(std::string_view chunk);
   void end_stream();
@@ -86,7 +86,7 @@ class Answer final : public Responder {
   Answer(std::shared_ptr<Outbox> outbox, std::function<Response()> fallback);
   ~Answer() override;
 
-  void send(Response response) override { outbox_->send(std::move(response)); }
+  void send(Response response) override { outbox_->send(response); }
   void begin_stream(int status, std::string content_type, Headers headers) override {
     outbox_->begin_stream(status, std::move(content_type), std::move(headers));
   }

@@ -19,10 +19,10 @@ namespace {
 namespace asio = boost::asio;
 using std::chrono::steady_clock;
 
-constexpr std::size_t kSmallRead = 4 * 1024;
-constexpr std::size_t kBodyRead = 64 * 1024;
-constexpr std::size_t kKeptCapacity = 16 * 1024;  // of buffers, between two requests
-constexpr std::size_t kLingerBytes = 64 * 1024 * 1024;
+constexpr std::size_t kSmallRead = std::size_t{4} * 1024;
+constexpr std::size_t kBodyRead = std::size_t{64} * 1024;
+constexpr std::size_t kKeptCapacity = std::size_t{16} * 1024;  // of buffers, between two requests
+constexpr std::size_t kLingerBytes = std::size_t{64} * 1024 * 1024;
 constexpr std::chrono::milliseconds kWatchPeriod{20};
 constexpr const char* kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
@@ -185,7 +185,7 @@ void Session::on_end_of_input() {
 // Reads requests from what has come, up to the first complete one.
 void Session::advance() {
   while (true) {
-    if (phase_ == Phase::kIdle && in_.size() > 0) {
+    if (phase_ == Phase::kIdle && !in_.empty()) {
       enter(Phase::kHead);
       request_began_ = steady_clock::now();
       arm_deadline(network_->options.timeouts.header);
@@ -210,7 +210,7 @@ void Session::advance() {
 }
 
 void Session::out_of_input() {
-  if (phase_ == Phase::kIdle || (phase_ == Phase::kHead && in_.size() == 0)) return close_gone();
+  if (phase_ == Phase::kIdle || (phase_ == Phase::kHead && in_.empty())) return close_gone();
   reject(400, "The request ended before it was complete.");
 }
 
@@ -218,18 +218,18 @@ void Session::out_of_input() {
 bool Session::begin_body() {
   if (reader_.facts().has_body) {
     if (auto refusal = refuse_origin(reader_.request())) {
-      answer_last(std::move(*refusal), AccessRecord::Outcome::kRejected);
+      answer_last(*refusal, AccessRecord::Outcome::kRejected);
       return false;
     }
     if (auto refusal = refuse_by_head(reader_.request())) {
-      answer_last(std::move(*refusal), AccessRecord::Outcome::kCompleted);
+      answer_last(*refusal, AccessRecord::Outcome::kCompleted);
       return false;
     }
   }
   enter(Phase::kBody);
   window_bytes_ = in_.size();
   arm_deadline(network_->options.timeouts.body_progress);
-  if (reader_.facts().expects_continue && in_.size() == 0 && !writing_) {
+  if (reader_.facts().expects_continue && in_.empty() && !writing_) {
     out_ = kContinue;
     write();
   }
@@ -278,9 +278,9 @@ void Session::dispatch() {
 
   Framing framing = framing_for(request);
   framing.http11 = facts.http11;
-  framing.keep_alive = facts.keep_alive && !(end_of_input_ && in_.size() == 0);
+  framing.keep_alive = facts.keep_alive && !(end_of_input_ && in_.empty());
   if (auto refusal = refuse_origin(request)) {
-    answer_here(framing, std::move(*refusal), AccessRecord::Outcome::kRejected);
+    answer_here(framing, *refusal, AccessRecord::Outcome::kRejected);
     return read();
   }
   if (is_preflight(request)) {
@@ -308,11 +308,11 @@ void Session::hand_over(Request request) {
   }
 }
 
-void Session::answer_here(const Framing& framing, Response response, AccessRecord::Outcome outcome) {
+void Session::answer_here(const Framing& framing, const Response& response, AccessRecord::Outcome outcome) {
   record_.outcome = outcome;
   outbox_ =
       std::make_shared<Outbox>(framing, network_->options.stream_queue_bytes, weak_from_this(), network_->draining);
-  outbox_->send(std::move(response));
+  outbox_->send(response);
   // Nothing else may be under way that keeps this session alive until the answer is written.
   asio::post(executor_, [self = shared_from_this()] { self->flush(); });
 }
@@ -322,7 +322,7 @@ void Session::reject(int status, std::string_view reason) {
 }
 
 // Answers what was read of a request, and no other after it.
-void Session::answer_last(Response response, AccessRecord::Outcome outcome) {
+void Session::answer_last(const Response& response, AccessRecord::Outcome outcome) {
   enter(Phase::kAnswering);
   deadline_.cancel();
   record_ = {};
@@ -331,7 +331,7 @@ void Session::answer_last(Response response, AccessRecord::Outcome outcome) {
   record_.peer = peer_;
   Framing framing = framing_for(reader_.request());
   framing.http11 = reader_.facts().http11;
-  answer_here(framing, std::move(response), outcome);
+  answer_here(framing, response, outcome);
 }
 
 void Session::flush() {
@@ -392,7 +392,7 @@ void Session::finish_answer() {
   if (out_.capacity() > kKeptCapacity) out_ = {};
   if (in_.capacity() > kKeptCapacity) in_.shrink_to_fit();
   enter(Phase::kIdle);
-  if (in_.size() > 0) return advance();
+  if (!in_.empty()) return advance();
   if (end_of_input_) return close_gone();
   arm_deadline(network_->options.timeouts.idle);
   read();

@@ -61,8 +61,8 @@ class Session final : public OutboxListener, public std::enable_shared_from_this
   Framing framing_for(const Request& head) const;
   void dispatch();
   void hand_over(Request request);
-  void answer_here(const Framing& framing, Response response, AccessRecord::Outcome outcome);
-  void answer_last(Response response, AccessRecord::Outcome outcome);
+  void answer_here(const Framing& framing, const Response& response, AccessRecord::Outcome outcome);
+  void answer_last(const Response& response, AccessRecord::Outcome outcome);
   void reject(int status, std::string_view reason);
   void flush();
   void write();

@@ -16,13 +16,13 @@ struct ServeOptions {
   int text_threads = 2;
   // Bodies that wait for them; over either limit: 503.
   std::size_t max_queued_bodies = 1024;
-  std::size_t max_queued_body_bytes = 256 * 1024 * 1024;
+  std::size_t max_queued_body_bytes = std::size_t{256} * 1024 * 1024;
 
   // A stream that is silent so long gets a comment line. At most 10 s, or proxies give up.
   Duration keep_alive = std::chrono::seconds(5);
 
   // With more than this queued for its socket, a reader is behind: what is new waits and goes out in one piece.
-  std::size_t reader_behind_bytes = 64 * 1024;
+  std::size_t reader_behind_bytes = std::size_t{64} * 1024;
   // Behind for so long without a pause: cut.
   Duration reader_patience = std::chrono::seconds(30);
 
