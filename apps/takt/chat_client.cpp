@@ -32,19 +32,22 @@ bool printable_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7F; });
 }
 
-json::value request_body(const std::vector<ChatMessage>& conversation) {
+json::object request_body(const std::vector<ChatMessage>& conversation, const AnswerSettings& settings) {
   json::array messages;
   for (const auto& message : conversation) messages.push_back({{"role", message.role}, {"content", message.content}});
-  return {{"messages", std::move(messages)}, {"stream", true}, {"stream_options", {{"include_usage", true}}}};
+  json::object body{{"messages", std::move(messages)}, {"stream", true}, {"stream_options", {{"include_usage", true}}}};
+  if (settings.temperature) body["temperature"] = *settings.temperature;
+  if (settings.max_tokens) body["max_tokens"] = *settings.max_tokens;
+  return body;
 }
 
-http::request<http::string_body> make_request(const ServerAddress& server,
-                                              const std::vector<ChatMessage>& conversation) {
+http::request<http::string_body> make_request(const ServerAddress& server, const std::vector<ChatMessage>& conversation,
+                                              const AnswerSettings& settings) {
   http::request<http::string_body> request{http::verb::post, "/v1/chat/completions", 11};
   request.set(http::field::host, server.host + ":" + std::to_string(server.port));
   request.set(http::field::content_type, "application/json");
   if (!server.api_key.empty()) request.set(http::field::authorization, "Bearer " + server.api_key);
-  request.body() = json::serialize(request_body(conversation));
+  request.body() = json::serialize(request_body(conversation, settings));
   request.prepare_payload();
   return request;
 }
@@ -253,7 +256,8 @@ Status check(const ServerAddress& server) {
 }
 
 Result<ChatAnswer> ask(const ServerAddress& server, const std::vector<ChatMessage>& conversation,
-                       const std::function<void(std::string_view)>& on_text, const std::function<bool()>& should_stop) {
+                       const AnswerSettings& settings, const std::function<void(std::string_view)>& on_text,
+                       const std::function<bool()>& should_stop) {
   if (const auto status = check(server); !status) return status.error();
   ChatAnswer answer;
   asio::io_context context;
@@ -263,7 +267,7 @@ Result<ChatAnswer> ask(const ServerAddress& server, const std::vector<ChatMessag
   answer.times.scheduled = answer.times.sent = std::chrono::steady_clock::now();
   AnswerReader reader(answer, on_text);
   if (!exchange.stopped()) {
-    if (const auto status = exchange.send(make_request(server, conversation)); !status) return status.error();
+    if (const auto status = exchange.send(make_request(server, conversation, settings)); !status) return status.error();
     if (const auto status = exchange.receive(reader); !status) return status.error();
   }
   answer.stopped = exchange.stopped() && !reader.complete();

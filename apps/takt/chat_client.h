@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,12 @@ struct ServerAddress {
   std::string api_key;  // may be empty
 };
 
+// How to answer; what is empty is the server's own.
+struct AnswerSettings {
+  std::optional<double> temperature;
+  std::optional<std::uint32_t> max_tokens;
+};
+
 // Both go into the head of a request, so nothing may stand in them that would end a line of it. Errors:
 // kInvalidArgument, field "host" or "api_key"; the key is not repeated.
 Status check(const ServerAddress& server);
@@ -42,6 +49,7 @@ inline constexpr std::size_t kMaxAnswerBytes = std::size_t{16} << 20;
 // what comes is not an answer), kResourceExhausted (an answer beyond a limit), the server's own error as
 // kInvalidArgument. Names and messages of a server are any text: fit for a terminal only after terminal_line().
 Result<ChatAnswer> ask(const ServerAddress& server, const std::vector<ChatMessage>& conversation,
-                       const std::function<void(std::string_view)>& on_text, const std::function<bool()>& should_stop);
+                       const AnswerSettings& settings, const std::function<void(std::string_view)>& on_text,
+                       const std::function<bool()>& should_stop);
 
 }  // namespace takt::app

@@ -20,6 +20,7 @@ namespace {
 struct Arguments {
   ServerAddress server;
   std::optional<std::string> model;  // in this process
+  AnswerSettings settings;
   std::string system;
 };
 
@@ -33,14 +34,21 @@ ExitCode converse_in_process(const Arguments& arguments) {
   if (!keys) return fail(ExitCode::kFault, keys.error());
   auto launched = launch(config, std::move(*keys), stderr);
   if (const auto* failure = std::get_if<LaunchFailure>(&launched)) return fail(failure->code, failure->error);
-  return converse({config.http.host, std::get<0>(launched)->port(), key}, arguments.system);
+  return converse({config.http.host, std::get<0>(launched)->port(), key}, arguments.settings, arguments.system);
+}
+
+// CLI::Range takes NaN.
+std::string check_temperature(const std::string& text) {
+  double value = 0.0;
+  const bool good = CLI::detail::lexical_cast(text, value) && value >= 0.0 && value <= 2.0;
+  return good ? "" : "must be a number from 0 to 2, not " + text;
 }
 
 ExitCode run_chat(const Arguments& arguments) {
   set_up_logging("warning");
   if (arguments.model) return converse_in_process(arguments);
   if (const auto status = check(arguments.server); !status) return fail(ExitCode::kUsage, status.error());
-  return converse(arguments.server, arguments.system);
+  return converse(arguments.server, arguments.settings, arguments.system);
 }
 
 }  // namespace
@@ -55,6 +63,9 @@ void add_chat_command(CLI::App& app, ChosenCommand& chosen) {
   command->add_option("--model", arguments->model, "No server: run this model here (GGUF file, name or fake:SCRIPT)")
       ->excludes(host, port);
   command->add_option("--system", arguments->system, "System message");
+  command->add_option("--temperature", arguments->settings.temperature, "0: always the likeliest token")
+      ->check(check_temperature, "in [0 - 2]");
+  command->add_option("--max-tokens", arguments->settings.max_tokens, "Longest answer")->check(CLI::Range(1, 1 << 30));
   command->callback([&chosen, arguments] { chosen = [arguments] { return run_chat(*arguments); }; });
 }
 

@@ -54,8 +54,8 @@ std::string figures(const ChatAnswer& answer) {
 
 class Dialogue {
  public:
-  Dialogue(ServerAddress server, std::string system, bool interactive)
-      : server_(std::move(server)), system_(std::move(system)), interactive_(interactive) {
+  Dialogue(ServerAddress server, const AnswerSettings& settings, std::string system, bool interactive)
+      : server_(std::move(server)), settings_(settings), system_(std::move(system)), interactive_(interactive) {
     reset();
   }
 
@@ -72,6 +72,7 @@ class Dialogue {
   void show(std::string_view text) { written_ = put(text, stdout) && written_; }
 
   const ServerAddress server_;
+  const AnswerSettings settings_;
   const std::string system_;
   const bool interactive_;
   LineReader lines_{STDIN_FILENO};
@@ -129,7 +130,8 @@ ExitCode Dialogue::say(const std::string& message) {
     show(shown.push(text));
     begun = true;
   };
-  const auto answer = ask(server_, messages_, on_text, [&] { return interrupts.load() != before || !written_; });
+  const auto answer =
+      ask(server_, messages_, settings_, on_text, [&] { return interrupts.load() != before || !written_; });
   show(shown.finish());
   if (begun || interactive_) show("\n");
   if (!written_) return fail(ExitCode::kFile, {ErrorCode::kIo, "the answer could not be written", {}});
@@ -172,10 +174,10 @@ ExitCode Dialogue::run() {
 
 }  // namespace
 
-ExitCode converse(const ServerAddress& server, const std::string& system) {
+ExitCode converse(const ServerAddress& server, const AnswerSettings& settings, const std::string& system) {
   const bool interactive = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
   if (interactive) catch_interrupts();
-  return Dialogue(server, system, interactive).run();
+  return Dialogue(server, settings, system, interactive).run();
 }
 
 }  // namespace takt::app

@@ -16,6 +16,7 @@ namespace takt::app {
 // standard error, and the first failure ends it, since what follows would build on an answer that is not there:
 // kAddress (no server), kFault (no complete answer, or input that cannot be read), kFile (output that cannot be
 // written).
-ExitCode converse(const ServerAddress& server, const std::string& system);
+// `system`: a system message, or empty.
+ExitCode converse(const ServerAddress& server, const AnswerSettings& settings, const std::string& system);
 
 }  // namespace takt::app

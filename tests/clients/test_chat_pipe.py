@@ -48,6 +48,18 @@ def test_a_pipe_into_a_model_of_this_process_gets_the_answers_alone():
     assert (result.returncode, result.stdout) == (0, "Hello there.\n")
 
 
+def test_settings_go_along_and_are_checked(hostile):
+    server = hostile(answer([content("Aye"), "[DONE]"]))
+    assert chat(server, "--temperature", "0.25", "--max-tokens", "7").returncode == 0
+    assert chat(server).returncode == 0
+    given, default = (json.loads(request.split(b"\r\n\r\n", 1)[1]) for request in server.requests)
+    assert (given["temperature"], given["max_tokens"]) == (0.25, 7)
+    assert "temperature" not in default and "max_tokens" not in default
+    for wrong in (["--temperature", "-1"], ["--temperature", "nan"], ["--temperature", "inf"], ["--temperature", "3"], ["--temperature", ""],
+                  ["--max-tokens", "0"], ["--max-tokens", "-1"], ["--max-tokens", "x"], ["--max-tokens", "99999999999"]):
+        assert wrong[0] in one_line_of_error(chat(server, *wrong), 2)
+
+
 def test_the_conversation_so_far_is_sent_again_and_reset_forgets_it(hostile):
     server = hostile(answer([content("Aye"), "[DONE]"]))
     assert chat(server, "--system", "Be brief.", stdin="one\ntwo \\\nlines\n\n/reset\nthree\n").returncode == 0
