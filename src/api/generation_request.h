@@ -16,6 +16,7 @@ namespace takt::api {
 struct GenerationOptions {
   std::string model;  // as asked for; empty when absent
   std::string user;
+  std::string service_tier;  // auto, default or flex; empty when absent
   bool stream = false;
   bool include_usage = false;
   std::uint32_t choices = 1;

@@ -143,6 +143,7 @@ GenerationOptions read_options(FieldReader& fields, const ApiOptions& limits) {
   GenerationOptions options;
   options.model = fields.string("model", limits.max_name_bytes).value_or("");
   options.user = fields.string("user", limits.max_name_bytes).value_or("");
+  options.service_tier = fields.string("service_tier", limits.max_name_bytes).value_or("");
   read_stream(fields, limits, options);
   options.choices = static_cast<std::uint32_t>(fields.integer("n", 1, limits.max_choices).value_or(1));
   read_stops(fields, limits, options);

@@ -40,8 +40,8 @@ bool when_empty(const json::value& value) {
 bool without_choice(const json::value& value) {
   return is_text(value, "none") || is_text(value, "auto");
 }
-bool default_tier(const json::value& value) {
-  return is_text(value, "auto") || is_text(value, "default");
+bool known_tier(const json::value& value) {
+  return is_text(value, "auto") || is_text(value, "default") || is_text(value, "flex");
 }
 bool text_format(const json::value& value) {
   const json::object* object = value.if_object();
@@ -100,7 +100,7 @@ constexpr UnsupportedField kFields[] = {
     {"truncate_prompt_tokens", never, "is not supported: a prompt is never cut"},
     {"prompt_logprobs", never, "is not supported: use 'echo' with 'logprobs' on /v1/completions"},
     // Nothing in the answer depends on these.
-    {"service_tier", default_tier, "is not supported beyond \"auto\" and \"default\""},
+    {"service_tier", known_tier, "is not supported beyond \"auto\", \"default\" and \"flex\""},
     {"prediction", anything, ""},
     {"metadata", anything, ""},
     {"store", anything, ""},

@@ -8,7 +8,8 @@ namespace takt {
 namespace {
 
 Error full(const char* what, std::uint64_t limit) {
-  return {ErrorCode::kUnavailable, std::string("The queue is full: ") + what + " " + std::to_string(limit) + ".", "queue_full"};
+  return {ErrorCode::kUnavailable, std::string("The queue is full: ") + what + " " + std::to_string(limit) + ".",
+          "queue_full"};
 }
 
 Error own_limit(const char* whose, std::uint32_t limit) {
@@ -35,7 +36,7 @@ std::string user_key(const RequestLabels& labels) {
 
 }  // namespace
 
-Status Door::check_tier(Tier tier, std::uint64_t prompt_tokens, std::uint32_t choices) const {
+Status Door::check(Tier tier, std::uint64_t prompt_tokens, std::uint32_t choices) const {
   const QueueLimits& limit = limits(tier);
   const TierCount& count = tiers_[static_cast<std::size_t>(tier)];
   const std::uint64_t most = std::uint64_t{limits_.seats} + limit.max_waiting;
@@ -46,10 +47,6 @@ Status Door::check_tier(Tier tier, std::uint64_t prompt_tokens, std::uint32_t ch
     return full("waiting prompt tokens are limited to", limit.max_waiting_tokens);
   }
   return {};
-}
-
-Status Door::check(std::uint64_t prompt_tokens, std::uint32_t choices) const {
-  return check_tier(Tier::kRealtime, prompt_tokens, choices);
 }
 
 std::shared_ptr<Door::Count> Door::account(const std::string& name) {
@@ -64,7 +61,7 @@ std::shared_ptr<Door::Count> Door::account(const std::string& name) {
 
 Result<Door::Ticket> Door::enter(const RequestLabels& labels, std::uint64_t prompt_tokens, std::uint32_t choices) {
   const std::lock_guard lock(entering_);
-  if (const Status room = check_tier(labels.tier, prompt_tokens, choices); !room.ok()) return room.error();
+  if (const Status room = check(labels.tier, prompt_tokens, choices); !room.ok()) return room.error();
   Ticket ticket;
   ticket.tier_ = labels.tier;
   ticket.waiting_tokens_ = prompt_tokens;

@@ -41,8 +41,8 @@ class Door {
     std::shared_ptr<std::atomic<std::uint64_t>> user_;
   };
 
-  // Would a realtime request of this size be accepted now?
-  Status check(std::uint64_t prompt_tokens, std::uint32_t choices) const;
+  // Would a request of this tier and size be accepted now?
+  Status check(Tier tier, std::uint64_t prompt_tokens, std::uint32_t choices) const;
   // Errors: kUnavailable when the tier's queue is full, kResourceExhausted when the tenant's or user's own bound is
   // reached.
   Result<Ticket> enter(const RequestLabels& labels, std::uint64_t prompt_tokens, std::uint32_t choices);
@@ -61,7 +61,6 @@ class Door {
     Count sequences{0};
     Count waiting_tokens{0};
   };
-  Status check_tier(Tier tier, std::uint64_t prompt_tokens, std::uint32_t choices) const;
   std::shared_ptr<Count> account(const std::string& name);
   const QueueLimits& limits(Tier tier) const { return tier == Tier::kRealtime ? limits_.realtime : limits_.batch; }
 

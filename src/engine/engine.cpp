@@ -109,9 +109,9 @@ class Engine::Impl {
     board_.note_progress(clock.now());
   }
 
-  Status check_room(std::uint64_t prompt_tokens, std::uint32_t choices) const {
+  Status check_room(Tier tier, std::uint64_t prompt_tokens, std::uint32_t choices) const {
     if (Status open = check_open(); !open.ok()) return open;
-    return door_.check(prompt_tokens, choices);
+    return door_.check(tier, prompt_tokens, choices);
   }
 
   Status submit(EngineRequest request) {
@@ -299,8 +299,8 @@ Engine::~Engine() {
   impl_->stop();
 }
 
-Status Engine::check_room(std::uint64_t estimated_prompt_tokens, std::uint32_t choices) const {
-  return impl_->check_room(estimated_prompt_tokens, choices);
+Status Engine::check_room(Tier tier, std::uint64_t estimated_prompt_tokens, std::uint32_t choices) const {
+  return impl_->check_room(tier, estimated_prompt_tokens, choices);
 }
 Status Engine::submit(EngineRequest request) {
   return impl_->submit(std::move(request));

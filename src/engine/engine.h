@@ -42,7 +42,7 @@ class Engine final : public Submitter {
   Engine& operator=(const Engine&) = delete;
 
   // The door. Errors: see core/submitter.h.
-  Status check_room(std::uint64_t estimated_prompt_tokens, std::uint32_t choices) const override;
+  Status check_room(Tier tier, std::uint64_t estimated_prompt_tokens, std::uint32_t choices) const override;
   Status submit(EngineRequest request) override;
   void cancel(RequestId request, CancelCause cause) override;
   void finish_choice(RequestId request, std::uint32_t choice) override;

@@ -10,6 +10,8 @@
 #include <iterator>
 #include <sstream>
 
+#include "route/service_class.h"
+
 namespace takt::route {
 
 namespace {
@@ -36,6 +38,18 @@ bool printable(std::string_view key) {
   return std::all_of(key.begin(), key.end(), [](char c) { return c > ' ' && c < 127; });
 }
 
+Status check_class(const ApiKey& key, const std::string& where) {
+  if (key.service_class.empty()) return {};
+  const ServiceClass* service_class = find_service_class(key.service_class);
+  if (service_class == nullptr) {
+    return Error::invalid(
+        "api_key", where + ": there is no class '" + key.service_class + "'; there are " + service_class_names());
+  }
+  if (key.batch_only && service_class->tier != Tier::kBatch)
+    return Error::invalid("api_key", where + ": class " + key.service_class + " is not in the batch tier");
+  return {};
+}
+
 Result<ApiKey> parse_line(std::string_view line, std::size_t number) {
   const std::string where = "line " + std::to_string(number);
   std::istringstream words{std::string(line)};
@@ -46,10 +60,20 @@ Result<ApiKey> parse_line(std::string_view line, std::size_t number) {
     const std::size_t equals = word.find('=');
     const std::string name = word.substr(0, equals);
     const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
-    if (value.empty() || (name != "tenant" && name != "application")) {
-      return Error::invalid(where, "Key file, " + where + ": after the key come only tenant=NAME and application=NAME");
+    if (name == "tier" && (value == "batch" || value == "realtime")) {
+      key.batch_only = value == "batch";
+      continue;
     }
-    (name == "tenant" ? key.tenant : key.application) = value;
+    std::string* const text = name == "tenant"        ? &key.tenant
+                              : name == "application" ? &key.application
+                              : name == "class"       ? &key.service_class
+                                                      : nullptr;
+    if (value.empty() || text == nullptr) {
+      return Error::invalid(where, "Key file, " + where +
+                                       ": after the key come only tenant=NAME, application=NAME, class=NAME and "
+                                       "tier=batch or tier=realtime");
+    }
+    *text = value;
   }
   return key;
 }
@@ -64,6 +88,7 @@ Result<KeyRing> KeyRing::create(const std::vector<ApiKey>& keys) {
     if (key.key.size() < kMinKeyBytes || key.key.size() > kMaxKeyBytes || !printable(key.key)) {
       return Error::invalid("api_key", where + " must have 8 to 512 printable ASCII characters and no space");
     }
+    if (Status sound = check_class(key, where); !sound) return sound.error();
     const Digest digest = digest_of(key.key);
     for (const Entry& entry : ring.entries_) {
       if (entry.digest == digest) return Error::invalid("api_key", where + " is there twice");
@@ -71,6 +96,8 @@ Result<KeyRing> KeyRing::create(const std::vector<ApiKey>& keys) {
     Identity identity;
     if (!key.tenant.empty()) identity.tenant = key.tenant;
     identity.application = key.application;
+    identity.service_class = key.service_class;
+    identity.batch_only = key.batch_only;
     identity.cache_salt = salt_of(identity.tenant);
     ring.entries_.push_back({digest, std::move(identity)});
   }

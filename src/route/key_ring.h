@@ -16,14 +16,16 @@ namespace takt::route {
 struct Identity {
   std::string tenant = "default";
   std::string application;
+  std::string service_class;  // of requests that name none; may be empty
+  bool batch_only = false;
   std::uint64_t cache_salt = 0;  // prefix blocks are shared inside a tenant only
 };
 
 // Immutable after creation.
 class KeyRing {
  public:
-  // Errors: kInvalidArgument for a key that is too short, too long, not printable or there twice. The message never
-  // holds the key.
+  // Errors: kInvalidArgument for a key that is too short, too long, not printable or there twice, or whose class does
+  // not exist or is above its tier. The message never holds the key.
   static Result<KeyRing> create(const std::vector<ApiKey>& keys);
 
   bool empty() const { return entries_.empty(); }
@@ -40,7 +42,8 @@ class KeyRing {
   std::vector<Entry> entries_;
 };
 
-// A key file: one key a line, then optional `tenant=NAME` and `application=NAME`; empty lines and those that begin with
+// A key file: one key a line, then optional `tenant=NAME`, `application=NAME`, `class=NAME` (see service_class.h) and
+// `tier=batch` or `tier=realtime`; empty lines and those that begin with
 // # are skipped. Errors name the line: kIo when the file cannot be read, kInvalidArgument when it is wrong or holds no
 // key.
 Result<std::vector<ApiKey>> read_key_file(const std::string& path);

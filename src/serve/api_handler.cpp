@@ -20,6 +20,10 @@ api::ApiError overloaded(std::string message, const WorkerPool& workers) {
       {}};
 }
 
+route::Wishes wishes_of(const http::Request& head) {
+  return {std::string(head.header("x-takt-class")), std::string(head.header("x-takt-tier")), {}, {}};
+}
+
 }  // namespace
 
 ApiHandler::ApiHandler(ServeContext context, ServeOptions options)
@@ -46,8 +50,15 @@ std::variant<ApiHandler::Caller, api::ApiError> ApiHandler::let_in(const http::R
   if (head.method != caller.rule->method && !(is_get && head.method == "HEAD"))
     return api::method_not_allowed(head.method, is_get ? "GET, HEAD" : caller.rule->method);
   if (!is_get && draining_.load()) {
-    context_.status.count_refusal(context_.router.route(caller.identity, {}).labels, ErrorCode::kUnavailable);
+    context_.status.count_refusal(context_.router.labels_of(caller.identity), ErrorCode::kUnavailable);
     return api::draining(options_.drain_retry_after_seconds);
+  }
+  const bool generates = caller.rule->endpoint == Endpoint::kChat || caller.rule->endpoint == Endpoint::kCompletions;
+  if (!generates) return caller;
+  const auto route = context_.router.route(caller.identity, wishes_of(head));
+  if (!route) {
+    context_.status.count_refusal(context_.router.labels_of(caller.identity), route.error().code);
+    return api::to_api_error(route.error());
   }
   return caller;
 }
@@ -69,6 +80,7 @@ void ApiHandler::handle(http::Request request, std::shared_ptr<http::Responder> 
   if (const auto* error = std::get_if<api::ApiError>(&caller)) return answer_error(*exchange, *error);
   Caller& known = std::get<Caller>(caller);
   exchange->identity = std::move(known.identity);
+  exchange->wishes = wishes_of(request);
   exchange->early_status = request.header("x-takt-early-status") == "1";
   exchange->load = &context_.delivery.load();
   dispatch(*known.rule, std::move(request), exchange);
@@ -146,7 +158,7 @@ void ApiHandler::post_body(Endpoint endpoint, std::string body, const ExchangePt
   });
   if (taken) return;
   queued_bytes_.fetch_sub(bytes);
-  context_.status.count_refusal(context_.router.route(exchange->identity, {}).labels, ErrorCode::kUnavailable);
+  context_.status.count_refusal(context_.router.labels_of(exchange->identity), ErrorCode::kUnavailable);
   answer_error(*exchange, overloaded("Too many requests wait to be read", text_workers_));
 }
 

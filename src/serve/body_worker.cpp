@@ -44,7 +44,7 @@ BodyWorker::BodyWorker(const ServeContext& context, const ServeOptions& options,
 
 void BodyWorker::work_on(Endpoint endpoint, const std::string& body, const ExchangePtr& exchange) {
   if (exchange->client_gone.load()) return;
-  RequestLabels labels = context_.router.route(exchange->identity, {}).labels;
+  RequestLabels labels = context_.router.labels_of(exchange->identity);
   Status status;
   try {
     status = dispatch(endpoint, body, exchange, labels);
@@ -78,14 +78,17 @@ Status BodyWorker::dispatch(Endpoint endpoint, const std::string& body, const Ex
 Status BodyWorker::chat(const std::string& body, const ExchangePtr& exchange, RequestLabels& labels) {
   auto request = api::parse_chat(body, options_.api);
   if (!request) return request.error();
-  labels.user = request->options.user;
+  auto route = route_of(*exchange, request->options);
+  if (!route) return route.error();
+  labels = route->labels;
   const auto model = context_.models.find(request->options.model);
   if (!model) return model.error();
-  if (auto door = check_door(**model, request->options, request->conversation.messages.size(), 1); !door) return door;
+  if (auto door = check_door(**model, request->options, {labels.tier, request->conversation.messages.size(), 1}); !door)
+    return door;
   if (exchange->client_gone.load()) return {};
   auto prompt = build_chat_prompt(**model, request->conversation, Purpose::kAnswer);
   if (!prompt) return prompt.error();
-  Generation generation{api::AnswerKind::kChat, *model, std::move(request->options), false, {}};
+  Generation generation{api::AnswerKind::kChat, *model, std::move(*route), std::move(request->options), false, {}};
   generation.prompts.push_back(std::move(prompt).value());
   return generate(std::move(generation), exchange);
 }
@@ -93,12 +96,16 @@ Status BodyWorker::chat(const std::string& body, const ExchangePtr& exchange, Re
 Status BodyWorker::completions(const std::string& body, const ExchangePtr& exchange, RequestLabels& labels) {
   auto request = api::parse_completion(body, options_.api);
   if (!request) return request.error();
-  labels.user = request->options.user;
+  auto route = route_of(*exchange, request->options);
+  if (!route) return route.error();
+  labels = route->labels;
   const auto model = context_.models.find(request->options.model);
   if (!model) return model.error();
   const std::size_t count = request->prompts.size();
-  if (auto door = check_door(**model, request->options, prompt_bytes(request->prompts), count); !door) return door;
-  Generation generation{api::AnswerKind::kCompletion, *model, std::move(request->options), request->echo, {}};
+  if (auto door = check_door(**model, request->options, {labels.tier, prompt_bytes(request->prompts), count}); !door)
+    return door;
+  Generation generation{api::AnswerKind::kCompletion, *model,        std::move(*route),
+                        std::move(request->options),  request->echo, {}};
   for (std::size_t i = 0; i < count; ++i) {
     if (exchange->client_gone.load()) return {};
     auto prompt = build_plain_prompt(**model, request->prompts[i], prompt_field(i, count));
@@ -148,14 +155,21 @@ Status BodyWorker::detokenize(const std::string& body, const Exchange& exchange)
   return {};
 }
 
-Status BodyWorker::check_door(const ServedModel& model, const api::GenerationOptions& options, std::size_t prompt_bytes,
-                              std::size_t prompts) const {
+Result<route::Route> BodyWorker::route_of(const Exchange& exchange, const api::GenerationOptions& options) const {
+  route::Wishes wishes = exchange.wishes;
+  wishes.service_tier = options.service_tier;
+  wishes.user = options.user;
+  return context_.router.route(exchange.identity, wishes);
+}
+
+Status BodyWorker::check_door(const ServedModel& model, const api::GenerationOptions& options,
+                              const PromptSize& size) const {
   if (auto known = check_in_vocabulary(model, options.stop_tokens, "stop_token_ids"); !known) return known;
   if (auto known = check_in_vocabulary(model, options.sampling.logit_bias); !known) return known;
   // A prompt beyond the context gets its own, better answer once its tokens are counted.
   const std::size_t estimate =
-      std::min<std::size_t>(prompt_bytes / kBytesPerToken + prompts, prompts * model.max_request_tokens);
-  return model.engine->check_room(estimate, static_cast<std::uint32_t>(options.choices * prompts));
+      std::min<std::size_t>(size.bytes / kBytesPerToken + size.prompts, size.prompts * model.max_request_tokens);
+  return model.engine->check_room(size.tier, estimate, static_cast<std::uint32_t>(options.choices * size.prompts));
 }
 
 Status BodyWorker::generate(Generation generation, const ExchangePtr& exchange) {
@@ -202,12 +216,11 @@ Status BodyWorker::generate(Generation generation, const ExchangePtr& exchange) 
 std::vector<EngineRequest> BodyWorker::engine_requests(const Generation& generation, const Exchange& exchange,
                                                        std::uint64_t seed) {
   const api::GenerationOptions& options = generation.options;
-  const route::Route route = context_.router.route(exchange.identity, options.user);
   EngineRequest common;
   common.model = generation.model->index;
-  common.labels = route.labels;
-  common.targets = route.targets;
-  common.cache_salt = route.cache_salt;
+  common.labels = generation.route.labels;
+  common.targets = generation.route.targets;
+  common.cache_salt = generation.route.cache_salt;
   common.arrival = exchange.arrival;
   common.choices = options.choices;
   common.max_tokens = options.max_tokens;

@@ -34,9 +34,16 @@ class BodyWorker {
   struct Generation {
     api::AnswerKind kind = api::AnswerKind::kChat;
     const ServedModel* model = nullptr;
+    route::Route route;
     api::GenerationOptions options;
     bool echo = false;
     std::vector<BuiltPrompt> prompts;
+  };
+
+  struct PromptSize {
+    Tier tier;
+    std::size_t bytes;
+    std::size_t prompts;
   };
 
   Status dispatch(Endpoint endpoint, const std::string& body, const ExchangePtr& exchange, RequestLabels& labels);
@@ -45,9 +52,9 @@ class BodyWorker {
   Status tokenize(const std::string& body, const Exchange& exchange) const;
   Status detokenize(const std::string& body, const Exchange& exchange) const;
 
+  Result<route::Route> route_of(const Exchange& exchange, const api::GenerationOptions& options) const;
   // Everything about a request that can be told before its prompts are tokenized.
-  Status check_door(const ServedModel& model, const api::GenerationOptions& options, std::size_t prompt_bytes,
-                    std::size_t prompts) const;
+  Status check_door(const ServedModel& model, const api::GenerationOptions& options, const PromptSize& size) const;
   Status generate(Generation generation, const ExchangePtr& exchange);
   std::vector<EngineRequest> engine_requests(const Generation& generation, const Exchange& exchange,
                                              std::uint64_t seed);

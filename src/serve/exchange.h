@@ -13,6 +13,7 @@
 #include "core/ids.h"
 #include "http/handler.h"
 #include "route/key_ring.h"
+#include "route/router.h"
 #include "serve/load_estimate.h"
 
 namespace takt::serve {
@@ -21,6 +22,7 @@ struct Exchange {
   RequestId id;  // also of the first engine request that it leads to
   TimePoint arrival;
   route::Identity identity;
+  route::Wishes wishes;  // of the headers
   std::shared_ptr<http::Responder> responder;
   // A stream's status line is wanted at acceptance already, and its place in the queue while it waits.
   bool early_status = false;

@@ -20,8 +20,9 @@ std::uint32_t retry_seconds(Duration wait) {
 
 void LoadEstimate::on(TimePoint, const Accepted& event) {
   const std::lock_guard lock(mutex_);
-  waiting_[accepted_] = event.request;
-  waiting_place_[event.request] = accepted_++;
+  const Turn turn{event.labels.tier, accepted_++};
+  waiting_[turn] = event.request;
+  waiting_place_[event.request] = turn;
 }
 
 void LoadEstimate::on(TimePoint at, const Admitted& event) {

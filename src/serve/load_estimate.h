@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "api/api_error.h"
 #include "base/clock.h"
@@ -45,8 +46,9 @@ class LoadEstimate {
   const Clock& clock_;
   mutable std::mutex mutex_;
   std::uint64_t accepted_ = 0;
-  std::map<std::uint64_t, RequestId> waiting_;                  // in order of acceptance
-  std::unordered_map<RequestId, std::uint64_t> waiting_place_;  // its key there
+  using Turn = std::pair<Tier, std::uint64_t>;  // realtime first, then in order of acceptance
+  std::map<Turn, RequestId> waiting_;
+  std::unordered_map<RequestId, Turn> waiting_place_;  // its key there
   std::unordered_map<RequestId, TimePoint> running_;            // since when
   std::optional<Duration> run_time_;                            // of recent requests from admission to end, smoothed
 };

@@ -108,7 +108,7 @@ TEST(ParseChat, ContinuingTheFinalMessageAddsNoGenerationPrompt) {
 TEST(ParseChat, NeutralValuesOfUnsupportedFieldsAreAccepted) {
   for (const std::string_view fields :
        {R"("tools":[])", R"("tools":null)", R"("tool_choice":"auto")", R"("response_format":{"type":"text"})",
-        R"("service_tier":"auto")", R"("store":true)", R"("metadata":{"a":"b"})", R"("parallel_tool_calls":true)",
+        R"("service_tier":"auto")", R"("service_tier":"flex")", R"("store":true)", R"("metadata":{"a":"b"})", R"("parallel_tool_calls":true)",
         R"("logit_bias":{})", R"("stop":null)", R"("stop":"")", R"("best_of":1)", R"("functions":[])",
         R"("modalities":["text"])", R"("suffix":"")", R"("top_k":-1)"}) {
     const auto request = chat(fields);

@@ -4,6 +4,8 @@
 
 #include <fstream>
 
+#include "route/service_class.h"
+
 namespace takt::route {
 namespace {
 
@@ -45,7 +47,7 @@ TEST(Router, RefusesEverythingThatIsNotAKey) {
 // B14 in part: the cache's scope comes from who calls, never from the request.
 TEST(Router, TenantsDoNotShareACacheSalt) {
   const Router router = router_with({{"sk-alpha-1", "a", ""}, {"sk-beta-22", "b", ""}, {"sk-gamma-3", "a", ""}});
-  const auto salt = [&](std::string_view key) { return router.route(*router.identify("", key), "u").cache_salt; };
+  const auto salt = [&](std::string_view key) { return router.route(*router.identify("", key), {})->cache_salt; };
   EXPECT_EQ(salt("sk-alpha-1"), salt("sk-gamma-3"));
   EXPECT_NE(salt("sk-alpha-1"), salt("sk-beta-22"));
   EXPECT_NE(salt("sk-alpha-1"), 0u);
@@ -53,10 +55,70 @@ TEST(Router, TenantsDoNotShareACacheSalt) {
 
 TEST(Router, LabelsARequestAsChat) {
   const Router router = router_with({});
-  const Route route = router.route(*router.identify("", ""), "anna");
-  EXPECT_EQ(route.labels.service_class, "chat");
-  EXPECT_EQ(route.labels.user, "anna");
-  EXPECT_EQ(route.labels.tier, Tier::kRealtime);
+  const auto route = router.route(*router.identify("", ""), {"", "", "", "anna"});
+  ASSERT_TRUE(route.ok());
+  EXPECT_EQ(route->labels.service_class, "chat");
+  EXPECT_EQ(route->labels.user, "anna");
+  EXPECT_EQ(route->labels.tier, Tier::kRealtime);
+}
+
+TEST(Router, ARequestNamesItsClassOrItsTier) {
+  const Router router = router_with({});
+  const Identity anybody;
+  const auto class_of = [&](const Wishes& wishes) {
+    const auto route = router.route(anybody, wishes);
+    return route.ok() ? route->labels.service_class + "/" + to_string(route->labels.tier) : route.error().field;
+  };
+  EXPECT_EQ(class_of({"voice", "", "", ""}), "voice/realtime");
+  EXPECT_EQ(class_of({"index", "", "", ""}), "index/batch");
+  EXPECT_EQ(class_of({"", "batch", "", ""}), "background/batch");
+  EXPECT_EQ(class_of({"", "realtime", "", ""}), "chat/realtime");
+  EXPECT_EQ(class_of({"", "", "flex", ""}), "background/batch");
+  EXPECT_EQ(class_of({"", "", "auto", ""}), "chat/realtime");
+  EXPECT_EQ(class_of({"index", "batch", "flex", ""}), "index/batch");
+  EXPECT_EQ(class_of({"chat", "batch", "", ""}), "x-takt-tier");
+  EXPECT_EQ(class_of({"chat", "", "flex", ""}), "service_tier");
+  EXPECT_EQ(class_of({"", "realtime", "flex", ""}), "service_tier");
+  EXPECT_EQ(class_of({"", "highest", "", ""}), "x-takt-tier");
+}
+
+TEST(Router, AnUnknownClassIsRefusedWithTheNamesThereAre) {
+  const auto route = router_with({}).route({}, {"chatt", "", "", ""});
+  ASSERT_FALSE(route.ok());
+  EXPECT_EQ(route.error().field, "x-takt-class");
+  for (const ServiceClass& known : service_classes())
+    EXPECT_NE(route.error().message.find(known.name), std::string::npos);
+}
+
+TEST(Router, AKeyHasAClassOfItsOwnAndCanNotRaiseItsTier) {
+  const auto keys =
+      parse_key_file("sk-night-1 tier=batch\nsk-voice-1 class=voice\nsk-index-1 class=index tier=batch\n");
+  ASSERT_TRUE(keys.ok()) << keys.error().message;
+  const Router router = router_with(*keys);
+  const auto class_of = [&](const char* key, const Wishes& wishes) {
+    const auto route = router.route(*router.identify("", key), wishes);
+    return route.ok() ? route->labels.service_class : "refused: " + route.error().field;
+  };
+  EXPECT_EQ(class_of("sk-night-1", {}), "background");
+  EXPECT_EQ(class_of("sk-night-1", {"index", "", "", ""}), "index");
+  EXPECT_EQ(class_of("sk-night-1", {"chat", "", "", ""}), "refused: x-takt-class");
+  EXPECT_EQ(class_of("sk-night-1", {"", "realtime", "", ""}), "refused: x-takt-tier");
+  EXPECT_EQ(class_of("sk-voice-1", {}), "voice");
+  EXPECT_EQ(class_of("sk-voice-1", {"", "", "flex", ""}), "background");
+  EXPECT_EQ(class_of("sk-index-1", {}), "index");
+}
+
+TEST(Router, AKeysClassMustExistAndFitItsTier) {
+  EXPECT_FALSE(KeyRing::create({{"sk-alpha-1", "", "", "chatt", false}}).ok());
+  EXPECT_FALSE(KeyRing::create({{"sk-alpha-1", "", "", "chat", true}}).ok());
+  EXPECT_FALSE(parse_key_file("sk-alpha-1 tier=gold\n").ok());
+}
+
+TEST(ServiceClasses, HaveTheirTargets) {
+  EXPECT_EQ(find_service_class("voice")->targets.itl, std::chrono::milliseconds(60));
+  EXPECT_EQ(find_service_class("voice")->targets.max_queue_wait, std::chrono::seconds(2));
+  EXPECT_EQ(find_service_class("agent")->targets.ttft, std::chrono::seconds(3));
+  EXPECT_EQ(find_service_class("none"), nullptr);
 }
 
 TEST(KeyRing, RefusesWeakAndDoubledKeysWithoutShowingThem) {

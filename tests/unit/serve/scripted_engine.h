@@ -14,7 +14,7 @@ namespace takt::test {
 
 class ScriptedEngine final : public Submitter {
  public:
-  Status check_room(std::uint64_t tokens, std::uint32_t choices) const override {
+  Status check_room(Tier, std::uint64_t tokens, std::uint32_t choices) const override {
     std::lock_guard lock(mutex_);
     asked_tokens_ = tokens;
     asked_choices_ = choices;
