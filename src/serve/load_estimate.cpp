@@ -9,7 +9,7 @@ namespace takt::serve {
 namespace {
 
 // Weight of the newest request in the smoothed running time.
-constexpr int kSmoothing = 8;
+constexpr int kRunSmoothing = 8;
 
 }  // namespace
 
@@ -43,7 +43,7 @@ void LoadEstimate::on(TimePoint at, const Closed& event) {
   const auto run = running_.find(event.request);
   if (run == running_.end()) return;
   const Duration took = at - run->second;
-  run_time_ = run_time_ ? *run_time_ + (took - *run_time_) / kSmoothing : took;
+  run_time_ = run_time_ ? *run_time_ + (took - *run_time_) / kRunSmoothing : took;
   running_.erase(run);
 }
 

@@ -11,7 +11,7 @@ namespace takt::serve {
 namespace {
 
 // Weight of the newest job in the smoothed time.
-constexpr int kSmoothing = 8;
+constexpr int kJobSmoothing = 8;
 
 }  // namespace
 
@@ -49,7 +49,7 @@ void WorkerPool::work(const char* name) {
     (*job)();
     const Duration took = std::chrono::steady_clock::now() - began;
     std::lock_guard lock(mutex_);
-    job_time_ += (took - job_time_) / kSmoothing;
+    job_time_ += (took - job_time_) / kJobSmoothing;
     if (--unfinished_ == 0) idle_.notify_all();
   }
 }
