@@ -42,14 +42,14 @@ Result<ServableModel> script_model(const ModelSource& source, const Clock& clock
 
 std::string kv_note(const MemoryPlan& plan) {
   std::string note = "KV: " + std::to_string(plan.kv_blocks) + " blocks of " + std::to_string(plan.kv_block_tokens) +
-                     " tokens, " + readable_bytes(plan.kv_bytes()) + "; conversations that fit at once:";
+                     " tokens, " + readable_bytes(plan.kv_bytes()) + "; conversations whose memory fits at once:";
   for (const std::uint32_t tokens : {1024U, 4096U, 32768U}) {
     if (tokens > plan.context_tokens) continue;
     note += ' ';
     note += std::to_string(plan.conversations(tokens)) + " of " + std::to_string(tokens) + " tokens,";
   }
   note.pop_back();
-  return note;
+  return note + " (scheduler.max_sequences bounds how many run)";
 }
 
 // What was asked for is kept or refused: a pool that is given holds a whole context, and fits this machine. Before

@@ -65,7 +65,7 @@ void StartReport::ready(const config::ServerConfig& config, const InferenceServe
   for (std::size_t i = 0; i < measured.size(); ++i) {
     const IdleSpeed speed = idle_speed(measured[i], config.engine.sched.max_step);
     for (const auto& missed : missed_when_idle(speed, targets, config.engine.sched.step_target)) {
-      say("warning: " + server.model_name(i) + ": even idle, " + missed);
+      say("warning: " + server.model_name(i) + ": as measured at this start, even for a lone request " + missed);
     }
   }
   const bool v6 = config.http.host.find(':') != std::string::npos;

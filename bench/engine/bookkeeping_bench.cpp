@@ -20,7 +20,9 @@ constexpr std::uint32_t kPrompt = 1500;
 class Bookkeeping {
  public:
   Bookkeeping(std::uint32_t running, std::uint32_t waiting)
-      : kv_(std::move(KvCache::create({{16, 20000, 0}}, {}).value())), scheduler_(options(running), ModelIndex(0)), model_({0.004, 1e-5, 1e-9}) {
+      : kv_(std::move(KvCache::create({{16, 20000, 0}}, {}).value())),
+        scheduler_(options(running), ModelIndex(0)),
+        model_({0.004, 1e-5, 1e-9}) {
     for (std::uint32_t i = 0; i < running + waiting; ++i) add();
     while (scheduler_.counts().running < running) step();
   }
@@ -33,14 +35,16 @@ class Bookkeeping {
     const StepPlan plan = scheduler_.plan(now, view, model_);
     scheduler_.apply_drops(plan, now);
     std::vector<ReserveRequest> requests;
-    for (const PlanEntry& e : plan.entries) requests.push_back({e.sequence, known_[e.sequence], e.first_position, e.cover_tokens});
+    for (const PlanEntry& e : plan.entries)
+      requests.push_back({e.sequence, known_[e.sequence], e.first_position, e.cover_tokens});
     auto reservation = kv_->reserve(requests);
     std::vector<CommittedTokens> tokens;
     std::vector<SequenceProgress> progress;
     for (const PlanEntry& e : plan.entries) {
       std::vector<TokenId>& known = known_[e.sequence];
       tokens.push_back({e.sequence, known, e.first_position + e.token_count});
-      progress.push_back({e.sequence, static_cast<std::uint32_t>(known.size()) + (e.samples ? 1 : 0), e.first_position + e.token_count});
+      progress.push_back({e.sequence, static_cast<std::uint32_t>(known.size()) + (e.samples ? 1 : 0),
+                          e.first_position + e.token_count});
     }
     reservation.value().commit(tokens);
     scheduler_.commit(plan, progress, now);
@@ -83,14 +87,20 @@ void plan_and_commit(benchmark::State& state) {
   Bookkeeping bookkeeping(static_cast<std::uint32_t>(state.range(0)), static_cast<std::uint32_t>(state.range(1)));
   for (auto _ : state) bookkeeping.step();
 }
-BENCHMARK(plan_and_commit)->Args({32, 0})->Args({32, 1000})->Args({32, 10000})->Iterations(4000)->Unit(benchmark::kMicrosecond);
+BENCHMARK(plan_and_commit)
+    ->Args({32, 0})
+    ->Args({32, 1000})
+    ->Args({32, 10000})
+    ->Iterations(4000)
+    ->Unit(benchmark::kMicrosecond);
 
 class NullSink final : public EventSink {
  public:
   void publish(const std::vector<Event>& events) noexcept override { benchmark::DoNotOptimize(events.data()); }
 };
 
-// A whole turn of the engine over a fake executor that costs nothing: 32 running, `waiting` waiting. Includes the fake's reading back of its blocks.
+// A whole turn of the engine over a fake executor that costs nothing: 32 running, `waiting` waiting. Includes the
+// fake's reading back of its blocks.
 void engine_turn(benchmark::State& state) {
   ManualClock clock;
   NullSink sink;
@@ -101,7 +111,8 @@ void engine_turn(benchmark::State& state) {
   EngineOptions options;
   options.sched.max_sequences = 32;
   options.realtime.max_waiting = 20000;
-  auto engine = std::move(Engine::create(make_fake_executor(script, clock, advance(clock)), clock, options, {&sink}).value());
+  auto engine =
+      std::move(Engine::create(make_fake_executor(script, clock, advance(clock)), clock, options, {&sink}).value());
   for (std::int64_t i = 0; i < 32 + state.range(0); ++i) {
     EngineRequest r;
     r.id = RequestId(static_cast<std::uint64_t>(i) + 1);

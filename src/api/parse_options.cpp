@@ -99,6 +99,7 @@ void read_sampling(FieldReader& fields, const ApiOptions& limits, SamplingParams
       as_float(fields.number("frequency_penalty", -kMaxPenalty, kMaxPenalty), sampling.frequency_penalty);
   sampling.penalty_last_n =
       static_cast<std::int32_t>(fields.integer("repeat_last_n", -1, kMaxInt32).value_or(sampling.penalty_last_n));
+  sampling.penalize_prompt = fields.boolean("penalize_prompt").value_or(true);
   read_logit_bias(fields, limits, sampling);
 }
 

@@ -9,7 +9,8 @@ std::array<std::uint32_t, 4> philox4x32(std::uint64_t key, std::uint64_t counter
   constexpr std::uint32_t kMul1 = 0xCD9E8D57u;
   constexpr std::uint32_t kWeyl0 = 0x9E3779B9u;
   constexpr std::uint32_t kWeyl1 = 0xBB67AE85u;
-  std::array<std::uint32_t, 4> c{static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32), 0u, 0u};
+  std::array<std::uint32_t, 4> c{static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32), 0u,
+                                 0u};
   auto k0 = static_cast<std::uint32_t>(key);
   auto k1 = static_cast<std::uint32_t>(key >> 32);
   for (int round = 0; round < 10; ++round) {

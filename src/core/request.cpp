@@ -4,7 +4,9 @@
 
 namespace takt {
 
-const char* to_string(Tier tier) { return tier == Tier::kRealtime ? "realtime" : "batch"; }
+const char* to_string(Tier tier) {
+  return tier == Tier::kRealtime ? "realtime" : "batch";
+}
 
 std::uint64_t derive_seed(std::uint64_t seed, std::uint32_t index) {
   if (index == 0) return seed;

@@ -71,7 +71,8 @@ Result<Door::Ticket> Door::enter(const RequestLabels& labels, std::uint64_t prom
     ticket.tenant_ = account(tenant_key(labels));
     if (ticket.tenant_->load() + choices > limit.max_per_tenant) return own_limit("tenant", limit.max_per_tenant);
   }
-  if (limit.max_per_user > 0) {
+  // Requests that name no user are nobody's in particular: their tenant's bound is theirs.
+  if (limit.max_per_user > 0 && !labels.user.empty()) {
     ticket.user_ = account(user_key(labels));
     if (ticket.user_->load() + choices > limit.max_per_user) return own_limit("user", limit.max_per_user);
   }

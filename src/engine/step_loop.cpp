@@ -206,7 +206,7 @@ bool StepLoop::open_sequences(const StepPlan& plan, TimePoint now) {
     SequenceRecord& s = *lifecycle_.store().find(entry.sequence);
     const Status opened = lifecycle_.open_in_executor(s);
     if (opened.ok()) continue;
-    const Error error = opened.error();
+    const Error& error = opened.error();
     for (const PlanEntry& other : plan.entries) {
       if (other.admits) lifecycle_.close_in_executor(*lifecycle_.store().find(other.sequence));
     }

@@ -62,7 +62,7 @@ void Scheduler::add(const SequenceFacts& facts, TimePoint now) {
   WaitAccount& account = *account_of(s);
   if (s.state == SequenceState::kSibling && list.empty()) account.set(WaitReason::kSibling, now);
   s.joined = account.at(now);
-  list.push_back(std::move(s));
+  list.push_back(s);
   by_id_[facts.id] = std::prev(list.end());
   if (!facts.leader && facts.expires_at != TimePoint::max()) expiries_.insert({facts.expires_at, facts.id});
 }
@@ -153,7 +153,8 @@ std::vector<SequenceId> Scheduler::holders(const CapacityView& view) const {
   };
   for (const TierQueues& queues : places_.tiers) add(queues.resuming);
   const TierQueues& realtime = places_.of(Tier::kRealtime);
-  const bool may_take_from_batch = !realtime.unstarted.empty() || !realtime.resuming.empty();
+  const bool realtime_waits = !realtime.unstarted.empty() || !realtime.resuming.empty();
+  const bool may_take_from_batch = realtime_waits && running_of(Tier::kBatch) > 0;
   if (ids.empty() && !may_take_from_batch && growth.within(view.free + view.evictable)) return ids;
   add(places_.running);
   return ids;

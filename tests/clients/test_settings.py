@@ -88,3 +88,9 @@ def test_a_pool_larger_than_the_memory_is_refused_not_cut(tiny_model):
 def test_a_step_target_below_what_is_possible_is_said_at_the_start(start):
     server = start("--step-target-ms", "1", model="fake:step_ms=20")
     assert any(line.startswith("warning: ") and "the step target is 1 ms" in line for line in server.lines)
+
+
+def test_an_unknown_setting_is_named_although_the_closest_one_begins_like_it():
+    ended = run("serve", "--set", "scheduler.step_target=30", "--print-config")
+    assert ended.returncode == 2
+    assert ended.stderr.strip() == "takt: scheduler.step_target: unknown option; the closest is scheduler.step_target_ms"

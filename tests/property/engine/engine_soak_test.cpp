@@ -42,7 +42,8 @@ TEST(EngineSoak, TheCostOfAStepDoesNotDrift) {
   CountingSink sink;
   EngineOptions options;
   options.sched.max_sequences = 4;
-  auto engine = std::move(Engine::create(make_fake_executor(script, clock, advance(clock)), clock, options, {&sink}).value());
+  auto engine =
+      std::move(Engine::create(make_fake_executor(script, clock, advance(clock)), clock, options, {&sink}).value());
   std::uint64_t id = 0;
   const auto window = [&](std::size_t steps) {
     const double start = thread_cpu_seconds();

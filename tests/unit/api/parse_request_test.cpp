@@ -108,9 +108,9 @@ TEST(ParseChat, ContinuingTheFinalMessageAddsNoGenerationPrompt) {
 TEST(ParseChat, NeutralValuesOfUnsupportedFieldsAreAccepted) {
   for (const std::string_view fields :
        {R"("tools":[])", R"("tools":null)", R"("tool_choice":"auto")", R"("response_format":{"type":"text"})",
-        R"("service_tier":"auto")", R"("service_tier":"flex")", R"("store":true)", R"("metadata":{"a":"b"})", R"("parallel_tool_calls":true)",
-        R"("logit_bias":{})", R"("stop":null)", R"("stop":"")", R"("best_of":1)", R"("functions":[])",
-        R"("modalities":["text"])", R"("suffix":"")", R"("top_k":-1)"}) {
+        R"("service_tier":"auto")", R"("service_tier":"flex")", R"("store":true)", R"("metadata":{"a":"b"})",
+        R"("parallel_tool_calls":true)", R"("logit_bias":{})", R"("stop":null)", R"("stop":"")", R"("best_of":1)",
+        R"("functions":[])", R"("modalities":["text"])", R"("suffix":"")", R"("top_k":-1)"}) {
     const auto request = chat(fields);
     EXPECT_TRUE(request.ok()) << fields << ": " << request.error().message;
   }
@@ -231,6 +231,16 @@ TEST(ParseDetokenize, NeedsTokenIds) {
   ASSERT_TRUE(request.ok());
   EXPECT_EQ(request->tokens, (std::vector<TokenId>{1, 2}));
   EXPECT_EQ(parse_detokenize(R"({"tokens":"x"})", {}).error().field, "tokens");
+}
+
+TEST(ParseChat, ThePromptCountsForPenaltiesUnlessTheRequestSaysOtherwise) {
+  const auto counts = [](const std::string& field) {
+    const auto request = parse_chat(R"({"messages":[{"role":"user","content":"hi"}])" + field + "}", {});
+    return request.ok() && request->options.sampling.penalize_prompt;
+  };
+  EXPECT_TRUE(counts(""));
+  EXPECT_TRUE(counts(R"(,"penalize_prompt":true)"));
+  EXPECT_FALSE(counts(R"(,"penalize_prompt":false)"));
 }
 
 }  // namespace

@@ -95,8 +95,11 @@ TEST(EngineDoor, TenantsAndUsersHaveBoundsOfTheirOwn) {
   EXPECT_TRUE(submit(4, "a", "y").ok());
   EXPECT_EQ(submit(5, "a", "z").error().code, ErrorCode::kResourceExhausted);
   EXPECT_TRUE(submit(6, "b", "x").ok());
+  for (std::uint64_t id = 8; id <= 9; ++id) EXPECT_TRUE(submit(id, "b", "").ok()) << "nobody in particular";
   ASSERT_TRUE(h.run());
   EXPECT_TRUE(submit(7, "a", "x").ok());
+  for (std::uint64_t id = 10; id <= 12; ++id) EXPECT_TRUE(submit(id, "c", "").ok());
+  EXPECT_FALSE(submit(13, "c", "").ok()) << "the tenant's bound";
 }
 
 // A16: expired before any prefill.

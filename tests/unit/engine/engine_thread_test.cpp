@@ -107,7 +107,8 @@ TEST(EngineThread, CancelStormsLeaveNothingBehind) {
   for (int storm = 0; storm < 3; ++storm) {
     const std::uint64_t first = id + 1;
     for (int i = 0; i < 200; ++i) ASSERT_TRUE(engine->submit(request(++id, 40)).ok());
-    for (std::uint64_t victim = first; victim <= id; ++victim) engine->cancel(RequestId(victim), CancelCause::kClientGone);
+    for (std::uint64_t victim = first; victim <= id; ++victim)
+      engine->cancel(RequestId(victim), CancelCause::kClientGone);
     ASSERT_TRUE(ends.wait_for(id));
   }
   ASSERT_TRUE(engine->submit(request(++id, 40)).ok());
