@@ -11,9 +11,9 @@
 
 namespace takt {
 
-// run(n, task) calls task(i, worker) for every i in [0, n) exactly once, spread over the team, and returns when all are
-// done. Items are taken one by one from a shared counter, so a thread that is held up by another process takes fewer.
-// The caller works too. Workers spin briefly, then park: idle costs nothing. A task must not throw.
+// run(n, task) calls task(i, worker) for every i in [0, n) exactly once, spread over the team, and returns when all are done. Items are taken
+// one by one from a shared counter, so a thread that is held up by another process takes fewer. The caller works too. Workers spin briefly,
+// then park: idle costs nothing. A task must not throw.
 class ThreadPool {
  public:
   explicit ThreadPool(int threads);

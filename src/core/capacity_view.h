@@ -28,7 +28,7 @@ struct CapacityView {
   GroupCounts free;
   GroupCounts evictable;               // cached blocks that nobody refers to: they can be taken
   std::vector<CachedPrefix> prefixes;  // of the sequences that Scheduler::queue_heads() named
-  std::vector<HeldTail> tails;  // of the sequences that Scheduler::holders() named; empty without memory pressure
+  std::vector<HeldTail> tails;         // of the sequences that Scheduler::holders() named; empty without memory pressure
 };
 
 }  // namespace takt

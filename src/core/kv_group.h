@@ -26,8 +26,7 @@ struct GroupCounts {
   }
   // Stops at 0.
   GroupCounts& operator-=(const GroupCounts& other) {
-    for (std::size_t g = 0; g < kMaxKvGroups; ++g)
-      blocks[g] -= blocks[g] < other.blocks[g] ? blocks[g] : other.blocks[g];
+    for (std::size_t g = 0; g < kMaxKvGroups; ++g) blocks[g] -= blocks[g] < other.blocks[g] ? blocks[g] : other.blocks[g];
     return *this;
   }
   friend GroupCounts operator+(GroupCounts a, const GroupCounts& b) { return a += b; }

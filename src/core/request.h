@@ -38,16 +38,15 @@ struct EngineRequest {
   ServiceTargets targets;
   TimePoint arrival;
 
-  std::vector<TokenId> prompt;              // at least one token
-  std::uint32_t choices = 1;                // `n`: sequences over one prompt
+  std::vector<TokenId> prompt;             // at least one token
+  std::uint32_t choices = 1;               // `n`: sequences over one prompt
   std::optional<std::uint32_t> max_tokens;  // empty: what context and pool leave
-  std::uint32_t min_tokens = 0;             // end tokens are not sampled before
-  std::vector<TokenId>
-      end_tokens;                // the model's end-of-generation ids and the caller's stop ids; empty with ignore_eos
-  bool prompt_logprobs = false;  // logprob of every prompt token but the first (echo)
-  SamplingParams sampling;       // choice i draws with derive_seed(seed, i)
+  std::uint32_t min_tokens = 0;            // end tokens are not sampled before
+  std::vector<TokenId> end_tokens;         // the model's end-of-generation ids and the caller's stop ids; empty with ignore_eos
+  bool prompt_logprobs = false;            // logprob of every prompt token but the first (echo)
+  SamplingParams sampling;                 // choice i draws with derive_seed(seed, i)
 
-  std::uint64_t cache_salt = 0;  // prefix blocks are shared only between equal salts
+  std::uint64_t cache_salt = 0;            // prefix blocks are shared only between equal salts
   bool use_prefix_cache = true;
 };
 
