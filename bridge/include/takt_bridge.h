@@ -1,8 +1,9 @@
 /* Chat templates by minijinja, behind a C ABI.
  *
- * Ownership: what a function returns through an `out` or `error` pointer belongs to the caller, who gives it back to the matching `_free`. Inputs are
- * borrowed for the call. Texts are UTF-8 with a length, not NUL-terminated. A compiled template is immutable: any number of threads may render it
- * at once. No function aborts, exits or lets a panic through; a panic becomes TAKT_BRIDGE_PANIC. */
+ * Ownership: what a function returns through an `out` or `error` pointer belongs to the caller, who gives it back to
+ * the matching `_free`. Inputs are borrowed for the call. Texts are UTF-8 with a length, not NUL-terminated. A compiled
+ * template is immutable: any number of threads may render it at once. No function aborts, exits or lets a panic
+ * through; a panic becomes TAKT_BRIDGE_PANIC. */
 #ifndef TAKT_BRIDGE_H
 #define TAKT_BRIDGE_H
 
@@ -42,7 +43,8 @@ typedef struct {
   size_t template_bytes;
   size_t context_bytes;
   size_t output_bytes;
-  /* Steps of a rendering, about one per instruction, per 64 bytes made and per 8 items visited: base + per_byte * bytes of the context, at most `most`. */
+  /* Steps of a rendering, about one per instruction, per 64 bytes made and per 8 items visited: base + per_byte * bytes
+   * of the context, at most `most`. */
   uint64_t fuel_base;
   uint64_t fuel_per_byte;
   uint64_t fuel_most;
@@ -61,13 +63,15 @@ typedef struct {
 
 typedef struct takt_bridge_template takt_bridge_template;
 
-/* `control_tokens`: spellings that the caller's strings must not turn into control tokens. On success *out is set, else *error. */
+/* `control_tokens`: spellings that the caller's strings must not turn into control tokens. On success *out is set, else
+ * *error. */
 takt_bridge_status takt_bridge_template_compile(takt_bridge_view source, const takt_bridge_view* control_tokens,
                                                 size_t control_token_count, takt_bridge_limits limits,
                                                 takt_bridge_template** out, takt_bridge_text* error);
 
-/* `context`: a JSON object, nested at most 127 deep, key order kept. Its key "now" (a local time such as 2026-01-15T12:00:00) is the clock of
- * strftime_now and is not itself visible; without it strftime_now is undefined. On success *out is set, else *error. */
+/* `context`: a JSON object, nested at most 127 deep, key order kept. Its key "now" (a local time such as
+ * 2026-01-15T12:00:00) is the clock of strftime_now and is not itself visible; without it strftime_now is undefined. On
+ * success *out is set, else *error. */
 takt_bridge_status takt_bridge_template_render(const takt_bridge_template* compiled, takt_bridge_view context,
                                                takt_bridge_options options, takt_bridge_prompt* out,
                                                takt_bridge_text* error);

@@ -1,7 +1,7 @@
 // The engine: owns all serving state of one model and turns requests into steps, tokens and events.
 //
-// One thread runs it: its own after start(), or the caller of step(). The other methods may be called from any thread. Rules of ownership,
-// order and failure: docs/engine-contract.md.
+// One thread runs it: its own after start(), or the caller of step(). The other methods may be called from any thread.
+// Rules of ownership, order and failure: docs/engine-contract.md.
 #pragma once
 
 #include <cstdint>
@@ -25,18 +25,20 @@ enum class StepOutcome : std::uint8_t {
   kDeferred,       // work waits, but nothing could be scheduled now
   kUnserviceable,  // a request could never be scheduled and was ended with an error
   kCommitted,
-  kRetryable,      // the step failed and left no trace; its work is planned again or, after too many tries, ended with the error
-  kFatal,          // the executor is gone: every request ends with an error, nothing runs any more
+  kRetryable,  // the step failed and left no trace; its work is planned again or, after too many tries, ended with the
+               // error
+  kFatal,      // the executor is gone: every request ends with an error, nothing runs any more
 };
 const char* to_string(StepOutcome outcome);
 
 class Engine final : public Submitter {
  public:
-  // Checks the options against the executor, measures it (options.warm_up) and fits the step-time model. `clock`, `sinks` and what they point to
-  // outlive the engine. `step_time`: a model of the caller's own instead of the measured one.
-  // Errors: kInvalidArgument, field = the option that contradicts another; the executor's own.
-  static Result<std::unique_ptr<Engine>> create(std::unique_ptr<Executor> executor, const Clock& clock, EngineOptions options,
-                                                std::vector<EventSink*> sinks, std::unique_ptr<StepTimeModel> step_time = nullptr);
+  // Checks the options against the executor, measures it (options.warm_up) and fits the step-time model. `clock`,
+  // `sinks` and what they point to outlive the engine. `step_time`: a model of the caller's own instead of the measured
+  // one. Errors: kInvalidArgument, field = the option that contradicts another; the executor's own.
+  static Result<std::unique_ptr<Engine>> create(std::unique_ptr<Executor> executor, const Clock& clock,
+                                                EngineOptions options, std::vector<EventSink*> sinks,
+                                                std::unique_ptr<StepTimeModel> step_time = nullptr);
   ~Engine() override;  // stop()
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -54,7 +56,8 @@ class Engine final : public Submitter {
   // One turn on the caller's thread; only while no engine thread runs.
   StepOutcome step();
 
-  // Not ready from now on, nothing new is accepted; what was accepted goes on until the deadline, then ends with an error.
+  // Not ready from now on, nothing new is accepted; what was accepted goes on until the deadline, then ends with an
+  // error.
   void begin_drain(TimePoint deadline);
   // Nothing accepted is left.
   bool idle() const;

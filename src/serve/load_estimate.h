@@ -49,8 +49,8 @@ class LoadEstimate {
   using Turn = std::pair<Tier, std::uint64_t>;  // realtime first, then in order of acceptance
   std::map<Turn, RequestId> waiting_;
   std::unordered_map<RequestId, Turn> waiting_place_;  // its key there
-  std::unordered_map<RequestId, TimePoint> running_;            // since when
-  std::optional<Duration> run_time_;                            // of recent requests from admission to end, smoothed
+  std::unordered_map<RequestId, TimePoint> running_;   // since when
+  std::optional<Duration> run_time_;                   // of recent requests from admission to end, smoothed
 };
 
 }  // namespace takt::serve

@@ -9,7 +9,7 @@ namespace takt {
 namespace {
 
 StepFeatures features(std::uint32_t tokens, std::uint64_t attended) {
-  return {tokens, 0, 0, attended};
+  return {.tokens = tokens, .attended_positions = attended};
 }
 
 std::vector<StepSample> samples_of(const StepTimeTerms& terms) {
