@@ -9,7 +9,7 @@ namespace {
 using std::chrono::milliseconds;
 using testing::SchedulerDriver;
 
-SchedulerOptions options(std::uint32_t seats = 64) {
+SchedulerOptions with_seats(std::uint32_t seats = 64) {
   SchedulerOptions o;
   o.planning_margin = 0;
   o.watermark = 0;
@@ -18,7 +18,7 @@ SchedulerOptions options(std::uint32_t seats = 64) {
 }
 
 TEST(Tiers, ARealtimeRequestTakesTheSeatOfTheNewestBatchSequenceInTheNextStep) {
-  SchedulerDriver d(options(3));
+  SchedulerDriver d(with_seats(3));
   for (std::uint64_t id = 1; id <= 3; ++id) d.add(id, 4, 1000, Tier::kBatch);
   d.step();
   d.add(9, 10);
@@ -35,7 +35,7 @@ TEST(Tiers, ARealtimeRequestTakesTheSeatOfTheNewestBatchSequenceInTheNextStep) {
 }
 
 TEST(Tiers, BatchNeverTakesASeatOrBlocksFromRealtime) {
-  SchedulerDriver d(options(2), 8);
+  SchedulerDriver d(with_seats(2), 8);
   d.add(1, 48, 60);
   d.add(2, 48, 60);
   d.step();
@@ -45,7 +45,7 @@ TEST(Tiers, BatchNeverTakesASeatOrBlocksFromRealtime) {
 }
 
 TEST(Tiers, ARealtimePromptTakesBlocksFromRunningBatchWork) {
-  SchedulerDriver d(options(), 12);
+  SchedulerDriver d(with_seats(), 12);
   d.add(1, 64, 100, Tier::kBatch);
   d.add(2, 64, 100, Tier::kBatch);
   d.step();
@@ -57,7 +57,7 @@ TEST(Tiers, ARealtimePromptTakesBlocksFromRunningBatchWork) {
 }
 
 TEST(Tiers, InAStepWhereRealtimeTookFromBatchNoNewBatchWorkIsAdmitted) {
-  SchedulerDriver d(options(3));
+  SchedulerDriver d(with_seats(3));
   for (std::uint64_t id = 1; id <= 3; ++id) d.add(id, 4, 1000, Tier::kBatch);
   d.step();
   d.add(8, 4, 10, Tier::kBatch);
@@ -70,7 +70,7 @@ TEST(Tiers, InAStepWhereRealtimeTookFromBatchNoNewBatchWorkIsAdmitted) {
 // Many batch rows would fill the step; a realtime prompt is computed before most of them, and every realtime stream has
 // its row.
 TEST(Tiers, BatchRowsLeaveTheStepToARealtimePrompt) {
-  SchedulerDriver d(options(), 4000);
+  SchedulerDriver d(with_seats(), 4000);
   d.add(1, 4, 1000);
   for (std::uint64_t id = 11; id <= 50; ++id) d.add(id, 4, 1000, Tier::kBatch);
   for (int i = 0; i < 5; ++i) d.step();
@@ -94,7 +94,7 @@ TEST(Tiers, BatchRowsLeaveTheStepToARealtimePrompt) {
 }
 
 TEST(Tiers, BatchAbsorbsWhatRealtimeLeaves) {
-  SchedulerDriver d(options(), 4000);
+  SchedulerDriver d(with_seats(), 4000);
   d.add(1, 4, 1000);
   d.add(2, 1000, 10, Tier::kBatch);
   d.step();
