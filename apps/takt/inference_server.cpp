@@ -129,6 +129,7 @@ void InferenceServer::stop() {
   http_->wait_idle(kLastBytes);
   http_->stop();
   delivery_.stop();  // it speaks to the engines, which go next
+  step_log_.reset();
 }
 
 serve::Readiness InferenceServer::readiness() const {

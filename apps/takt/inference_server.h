@@ -50,6 +50,8 @@ class InferenceServer final : public serve::StatusSource {
   void begin_drain(Duration limit);
   // Waits until nothing is left; false after `wait`.
   bool wait_until_drained(Duration wait);
+  // Waits until every answer's bytes are with the system; false after `wait`.
+  bool wait_until_sent(Duration wait) { return http_->wait_idle(wait); }
   // Ends orderly: answers that are complete still reach their sockets.
   void stop();
   // Ends every connection at once. For a process that ends right after.

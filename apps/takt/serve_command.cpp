@@ -110,7 +110,8 @@ ExitCode drain(InferenceServer& server, Duration limit) {
   spdlog::info("draining: running answers have {:.0f} s; a second signal ends them", to_seconds(limit));
   server.begin_drain(limit);
   const auto deadline = server.clock().now() + limit + std::chrono::seconds(5);
-  while (!server.wait_until_drained(kLook) && server.clock().now() < deadline) {
+  const auto done = [&] { return server.wait_until_drained(kLook) && server.wait_until_sent(kLook); };
+  while (!done() && server.clock().now() < deadline) {
     if (stop_signals_received() < 2) continue;
     spdlog::warn("ended at once by a second signal");
     server.cut();
@@ -118,6 +119,8 @@ ExitCode drain(InferenceServer& server, Duration limit) {
   }
   server.stop();
   spdlog::info("stopped");
+  // A prompt that is still being worked on has nobody left to answer.
+  if (!server.wait_until_drained(Duration::zero())) std::_Exit(static_cast<int>(ExitCode::kDone));
   return ExitCode::kDone;
 }
 

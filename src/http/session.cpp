@@ -94,7 +94,11 @@ void Session::drain() {
 
 void Session::stop() {
   asio::post(executor_, [weak = weak_from_this()] {
-    if (auto self = weak.lock()) self->close(Responder::Closed::kClientGone, AccessRecord::Outcome::kAborted, true);
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    // A whole answer that is on its way stays on it: only what is unfinished has to look so.
+    const bool unfinished = self->phase_ != Phase::kLingering && self->phase_ != Phase::kIdle;
+    self->close(Responder::Closed::kClientGone, AccessRecord::Outcome::kAborted, unfinished);
   });
 }
 

@@ -9,6 +9,8 @@ import threading
 
 import openai
 import pytest
+
+from scrape import scrape
 from takt_process import run, wait_until
 
 LONG = "fake:length=100,step_ms=10"
@@ -34,6 +36,26 @@ def test_sigterm_drains(start, connect):
     assert status == 503 and answer["error"]["code"] == "draining"
     chunks = list(stream)
     assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "stop"
+    assert server.wait() == 0
+
+
+@pytest.mark.parametrize("connection,tokens", [("close", 300), ("keep-alive", 8000)])
+def test_sigterm_loses_no_byte_of_an_answer_that_is_still_being_read(start, connection, tokens):
+    server = start("--drain-seconds", "60", model="fake:length=8000,step_us=20,context=20000,blocks=5000")
+    body = json.dumps({"prompt": "x", "max_tokens": tokens, "seed": 1, "logprobs": 5})
+    with socket.socket() as reader:
+        reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+        reader.connect(("127.0.0.1", server.port))
+        reader.sendall((f"POST /v1/completions HTTP/1.1\r\nHost: h\r\nConnection: {connection}\r\nContent-Type: application/json\r\n"
+                        f"Content-Length: {len(body)}\r\n\r\n{body}").encode())
+        wait_until(lambda: scrape(server).total("takt_requests_ended_total", outcome="finished") == 1, "the answer's last token")
+        server.signal()
+        received = b""
+        while piece := reader.recv(65536):
+            received += piece
+    head, answer = received.split(b"\r\n\r\n", 1)
+    assert head.startswith(b"HTTP/1.1 200")
+    assert json.loads(answer)["usage"]["completion_tokens"] == tokens
     assert server.wait() == 0
 
 

@@ -45,6 +45,27 @@ TEST_F(ServerTest, AnAnswerThatBeginsWhileDrainingSaysThatItCloses) {
   EXPECT_TRUE(connection.wait_closed());
 }
 
+// An answer that ends its connection is with the system when it is written, and still on its way.
+TEST_F(ServerTest, StoppingLosesNoByteOfAnAnswerThatIsWholeButNotYetRead) {
+  start();
+  test::Connection::Options slow;
+  slow.receive_buffer_bytes = 4096;
+  auto connection = test::Connection::open(server->port(), slow);
+  ASSERT_TRUE(connection);
+  connection->send("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+  auto call = calls.next();
+  ASSERT_TRUE(call);
+  Response response;
+  response.body = std::string(200'000, 'x');
+  call->responder->send(std::move(response));
+  ASSERT_TRUE(server->wait_idle(kPatience));
+  server->stop();
+  const auto reply = test::receive_reply(*connection);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->body.size(), 200'000u);
+  EXPECT_TRUE(reply->complete);
+}
+
 TEST_F(ServerTest, StoppingEndsStreamsAtOnceAndTellsTheirHandlers) {
   start();
   std::vector<test::Connection> connections;
