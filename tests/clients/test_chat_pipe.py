@@ -198,7 +198,9 @@ def test_an_answer_that_cannot_be_written_is_one_clear_line(start):
 
 def test_ctrl_c_ends_a_script(start):
     server = start(model="fake:length=100000,step_ms=10,context=200000,blocks=20000")
-    process = subprocess.Popen([BINARY, "chat", "--port", str(server.port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    # A test run in the background inherits an ignored SIGINT.
+    process = subprocess.Popen([BINARY, "chat", "--port", str(server.port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     process.stdin.write(b"Talk\n")
     process.stdin.flush()
     process.stdout.read(1)
