@@ -15,7 +15,7 @@ struct StrongId {
 
   constexpr StrongId() = default;
   constexpr explicit StrongId(Rep v) : value(v) {}
-  constexpr auto operator<=>(const StrongId&) const = default;
+  constexpr auto operator<=>(const StrongId&) const = default;  // NOLINT(modernize-use-nullptr): none is written
 };
 
 }  // namespace takt

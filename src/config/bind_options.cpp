@@ -8,7 +8,7 @@ namespace {
 
 constexpr Duration kMillisecond = std::chrono::milliseconds(1);
 constexpr Duration kSecond = std::chrono::seconds(1);
-constexpr std::int64_t kDay = 24 * 3600;  // seconds
+constexpr std::int64_t kDay = std::int64_t{24} * 3600;  // seconds
 constexpr std::int64_t kTebibyte = std::int64_t{1} << 40;
 constexpr std::int64_t kManyTokens = std::int64_t{1} << 31;
 
@@ -99,7 +99,7 @@ void bind(OptionTable& table, http::ServerOptions& http) {
   table.add_duration("http.header_timeout_ms", http.timeouts.header, kMillisecond, 100, 3'600'000);
   table.add_duration("http.body_progress_timeout_ms", http.timeouts.body_progress, kMillisecond, 100, 3'600'000);
   table.add_integer("http.body_progress_bytes", http.timeouts.body_progress_bytes, 1, 1 << 30);
-  table.add_duration("http.idle_timeout_ms", http.timeouts.idle, kMillisecond, 100, 24 * 3'600'000);
+  table.add_duration("http.idle_timeout_ms", http.timeouts.idle, kMillisecond, 100, kDay * 1000);
   table.add_duration("http.write_progress_timeout_ms", http.timeouts.write_progress, kMillisecond, 100, 3'600'000);
   table.add_duration("http.linger_ms", http.timeouts.linger, kMillisecond, 0, 60'000);
   table.add_duration("http.half_close_probe_ms", http.timeouts.half_close_probe, kMillisecond, 100, 3'600'000);

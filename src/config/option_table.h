@@ -33,15 +33,15 @@ class OptionTable {
   // The bound fields outlive the table.
   void add_switch(std::string key, bool& field);
   template <typename Integer>
-  void add_integer(std::string key, Integer& field, std::int64_t min, std::int64_t max);
+  void add_integer(const std::string& key, Integer& field, std::int64_t min, std::int64_t max);
   void add_real(std::string key, double& field, double min, double max);
   // A duration that is written in `unit`s.
   template <typename Time>
-  void add_duration(std::string key, Time& field, Duration unit, std::int64_t min, std::int64_t max);
+  void add_duration(const std::string& key, Time& field, Duration unit, std::int64_t min, std::int64_t max);
   void add_text(std::string key, std::string& field);
   void add_choice(std::string key, std::string& field, std::vector<std::string> choices);
   template <typename Enum>
-  void add_enum(std::string key, Enum& field, std::vector<std::pair<std::string, Enum>> words);
+  void add_enum(const std::string& key, Enum& field, std::vector<std::pair<std::string, Enum>> words);
   void add_texts(std::string key, std::vector<std::string>& field);
   void add_secrets(std::string key, std::vector<std::string>& field);
 
@@ -71,18 +71,19 @@ class OptionTable {
 std::string to_toml(const Value& value);
 
 template <typename Integer>
-void OptionTable::add_integer(std::string key, Integer& field, std::int64_t min, std::int64_t max) {
+void OptionTable::add_integer(const std::string& key, Integer& field, std::int64_t min, std::int64_t max) {
   add_number(
-      std::move(key), min, max, [&field](std::int64_t value) { field = static_cast<Integer>(value); },
+      key, min, max, [&field](std::int64_t value) { field = static_cast<Integer>(value); },
       [&field] { return static_cast<std::int64_t>(field); });
 }
 
 template <typename Enum>
-void OptionTable::add_enum(std::string key, Enum& field, std::vector<std::pair<std::string, Enum>> words) {
+void OptionTable::add_enum(const std::string& key, Enum& field, std::vector<std::pair<std::string, Enum>> words) {
   std::vector<std::string> names;
+  names.reserve(words.size());
   for (const auto& word : words) names.push_back(word.first);
   add_word(
-      std::move(key), names, [&field, words](std::size_t index) { field = words[index].second; },
+      key, names, [&field, words](std::size_t index) { field = words[index].second; },
       [&field, words] {
         std::size_t index = 0;
         while (index + 1 < words.size() && words[index].second != field) ++index;
@@ -91,10 +92,9 @@ void OptionTable::add_enum(std::string key, Enum& field, std::vector<std::pair<s
 }
 
 template <typename Time>
-void OptionTable::add_duration(std::string key, Time& field, Duration unit, std::int64_t min, std::int64_t max) {
+void OptionTable::add_duration(const std::string& key, Time& field, Duration unit, std::int64_t min, std::int64_t max) {
   add_number(
-      std::move(key), min, max,
-      [&field, unit](std::int64_t value) { field = std::chrono::duration_cast<Time>(unit * value); },
+      key, min, max, [&field, unit](std::int64_t value) { field = std::chrono::duration_cast<Time>(unit * value); },
       [&field, unit] { return static_cast<std::int64_t>(Duration(field) / unit); });
 }
 
