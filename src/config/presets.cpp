@@ -13,28 +13,25 @@ struct Preset {
   Settings settings;
 };
 
+// Batches of so many, or of those that came in time, each run to its end.
+Settings static_batches() {
+  return {{"scheduler.join", "when_empty"},        {"scheduler.window_min_batch", "8"},
+          {"scheduler.window_max_wait_ms", "500"}, {"scheduler.window_adaptive", "false"},
+          {"scheduler.max_sequences", "8"},        {"scheduler.prefill", "whole"},
+          {"scheduler.leave", "with_batch"}};
+}
+
+Settings with(Settings settings, const Settings& more) {
+  settings.insert(settings.end(), more.begin(), more.end());
+  return settings;
+}
+
 // docs/scheduling.md says what each costs.
 const std::vector<Preset>& presets() {
   static const std::vector<Preset> kPresets = {
       {"continuous-chunked", {}},
-      {"static",
-       {{"scheduler.join", "when_empty"},
-        {"scheduler.window_min_batch", "8"},
-        {"scheduler.window_max_wait_ms", "500"},
-        {"scheduler.window_adaptive", "false"},
-        {"scheduler.max_sequences", "8"},
-        {"scheduler.prefill", "whole"},
-        {"scheduler.padding", "true"},
-        {"scheduler.leave", "with_batch"},
-        {"scheduler.reserve", "context"}}},
-      {"static-tight",
-       {{"scheduler.join", "when_empty"},
-        {"scheduler.window_min_batch", "8"},
-        {"scheduler.window_max_wait_ms", "500"},
-        {"scheduler.window_adaptive", "false"},
-        {"scheduler.max_sequences", "8"},
-        {"scheduler.prefill", "whole"},
-        {"scheduler.leave", "with_batch"}}},
+      {"static", with(static_batches(), {{"scheduler.padding", "true"}, {"scheduler.reserve", "context"}})},
+      {"static-tight", static_batches()},
       {"request-level", {{"scheduler.join", "when_empty"}, {"scheduler.prefill", "whole"}}},
       {"orca", {{"scheduler.prefill", "whole"}}},
       {"no-evict", {{"scheduler.admission", "worst_case"}, {"scheduler.preemption", "none"}}},

@@ -123,13 +123,12 @@ std::size_t Scheduler::running_of(Tier tier) const {
 std::vector<SequenceId> Scheduler::queue_heads() const {
   std::vector<SequenceId> heads;
   const std::size_t running = places_.running.size();
-  std::size_t seats = options_.max_sequences - std::min<std::size_t>(running, options_.max_sequences);
+  const std::size_t free_seats = options_.max_sequences - std::min<std::size_t>(running, options_.max_sequences);
   for (const Tier tier : kTiers) {
     const TierQueues& queues = places_.of(tier);
     // A realtime sequence may take the seat of any batch one.
-    if (tier == Tier::kRealtime) seats += running_of(Tier::kBatch);
+    const std::size_t seats = free_seats + (tier == Tier::kRealtime ? running_of(Tier::kBatch) : 0);
     std::size_t left = std::min<std::size_t>(seats, options_.lookahead);
-    if (tier == Tier::kRealtime) seats -= running_of(Tier::kBatch);
     for (const SequenceList* list : {&queues.resuming, &queues.unstarted}) {
       for (auto s = list->begin(); s != list->end() && left > 0; ++s, --left) {
         if (s->cover == 0 && !s->facts.scores_prompt) heads.push_back(s->facts.id);

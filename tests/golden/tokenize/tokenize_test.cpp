@@ -8,6 +8,7 @@
 #include <boost/json.hpp>
 #include <ctime>
 #include <filesystem>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -40,6 +41,14 @@ std::vector<json::object> read_lines(const fs::path& path) {
   std::istringstream in(golden::read_file(path));
   for (std::string line; std::getline(in, line);) lines.push_back(json::parse(line).as_object());
   return lines;
+}
+
+Result<std::unique_ptr<Tokenizer>> open_tokenizer(const fs::path& vocabulary) {
+  const auto file = GgufFile::open(vocabulary);
+  if (!file) return file.error();
+  auto contents = read_vocabulary(*file);
+  if (!contents) return contents.error();
+  return Tokenizer::create(std::move(contents).value());
 }
 
 std::string bytes_of_hex(const json::string& hex) {
@@ -92,11 +101,7 @@ TEST_P(TokenizeGolden, ATextIsGivenUpOnlyWhenItHasTooManyTokens) {
   const fs::path vocabulary = vocabulary_path(GetParam());
   TAKT_REQUIRE_GOLDEN(lines_path(".jsonl"));
   TAKT_REQUIRE_GOLDEN(vocabulary);
-  const auto file = GgufFile::open(vocabulary);
-  ASSERT_TRUE(file.ok()) << file.error().message;
-  auto contents = read_vocabulary(*file);
-  ASSERT_TRUE(contents.ok()) << contents.error().message;
-  const auto tokenizer = Tokenizer::create(std::move(contents).value());
+  const auto tokenizer = open_tokenizer(vocabulary);
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
   for (const json::object& c : read_lines(lines_path(".jsonl"))) {
     const std::string_view text = c.at("text").as_string();
@@ -120,11 +125,7 @@ TEST_P(TokenizeGolden, EveryTokenGivesItsBytesAndStreamsWholeCharacters) {
   const fs::path vocabulary = vocabulary_path(GetParam());
   TAKT_REQUIRE_GOLDEN(lines_path(".detok.jsonl"));
   TAKT_REQUIRE_GOLDEN(vocabulary);
-  const auto file = GgufFile::open(vocabulary);
-  ASSERT_TRUE(file.ok()) << file.error().message;
-  auto contents = read_vocabulary(*file);
-  ASSERT_TRUE(contents.ok()) << contents.error().message;
-  const auto tokenizer = Tokenizer::create(std::move(contents).value());
+  const auto tokenizer = open_tokenizer(vocabulary);
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
 
   for (const json::object& c : read_lines(lines_path(".detok.jsonl"))) {
@@ -152,11 +153,7 @@ double cpu_seconds() {
 TEST_P(TokenizeGolden, TheCostOfATextWithoutWordBordersGrowsWithItsLength) {
   const fs::path vocabulary = vocabulary_path(GetParam());
   TAKT_REQUIRE_GOLDEN(vocabulary);
-  const auto file = GgufFile::open(vocabulary);
-  ASSERT_TRUE(file.ok()) << file.error().message;
-  auto contents = read_vocabulary(*file);
-  ASSERT_TRUE(contents.ok()) << contents.error().message;
-  const auto tokenizer = Tokenizer::create(std::move(contents).value());
+  const auto tokenizer = open_tokenizer(vocabulary);
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
 
   const auto seconds = [&](const std::string& text) {
