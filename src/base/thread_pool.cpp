@@ -10,6 +10,11 @@ namespace {
 // About 20 to 50 us: longer than the gap between two products of a step, far shorter than a scheduler tick.
 constexpr int kSpins = 4000;
 
+// Of run_state_.
+constexpr std::uint64_t kOpen = std::uint64_t{1} << 31U;
+constexpr std::uint64_t kJoined = kOpen - 1;
+constexpr unsigned kGenerationShift = 32;
+
 inline void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -48,18 +53,34 @@ void ThreadPool::run(std::size_t items, const std::function<void(std::size_t, in
   task_ = &task;
   items_ = items;
   next_.store(0, std::memory_order_relaxed);
-  busy_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
-  generation_.fetch_add(1, std::memory_order_acq_rel);
+  const std::uint32_t generation = generation_.load(std::memory_order_relaxed) + 1;
+  run_state_.store((std::uint64_t{generation} << kGenerationShift) | kOpen, std::memory_order_release);
+  generation_.store(generation, std::memory_order_release);
   generation_.notify_all();
   take_items(0);
-  for (int spins = 0; busy_.load(std::memory_order_acquire) != 0; ++spins) {
+  std::uint64_t state = run_state_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
+  for (int spins = 0; (state & kJoined) != 0; ++spins) {
     if (spins < kSpins) {
       relax();
     } else {
-      const int left = busy_.load(std::memory_order_acquire);
-      if (left != 0) busy_.wait(left, std::memory_order_acquire);
+      run_state_.wait(state, std::memory_order_acquire);
     }
+    state = run_state_.load(std::memory_order_acquire);
   }
+}
+
+bool ThreadPool::join(std::uint32_t generation) {
+  std::uint64_t state = run_state_.load(std::memory_order_acquire);
+  while (state >> kGenerationShift == generation && (state & kOpen) != 0) {
+    if (run_state_.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel, std::memory_order_acquire))
+      return true;
+  }
+  return false;
+}
+
+void ThreadPool::leave() {
+  const std::uint64_t before = run_state_.fetch_sub(1, std::memory_order_acq_rel);
+  if ((before & kOpen) == 0 && (before & kJoined) == 1) run_state_.notify_one();
 }
 
 void ThreadPool::work(int worker) {
@@ -70,8 +91,9 @@ void ThreadPool::work(int worker) {
     generation_.wait(seen, std::memory_order_acquire);
     seen = generation_.load(std::memory_order_acquire);
     if (stop_.load(std::memory_order_acquire)) return;
+    if (!join(seen)) continue;
     take_items(worker);
-    if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_one();
+    leave();
   }
 }
 

@@ -11,9 +11,10 @@
 
 namespace takt {
 
-// run(n, task) calls task(i, worker) for every i in [0, n) exactly once, spread over the team, and returns when all are done. Items are taken
-// one by one from a shared counter, so a thread that is held up by another process takes fewer. The caller works too. Workers spin briefly,
-// then park: idle costs nothing. A task must not throw.
+// run(n, task) calls task(i, worker) for every i in [0, n) exactly once, spread over the team, and returns when all are
+// done. Items are taken one by one from a shared counter, so a thread that is held up by another process takes fewer.
+// The caller works too and waits only for workers that joined this run: one that is parked, or that another process
+// keeps from its core, holds nobody up. Workers spin briefly, then park: idle costs nothing. A task must not throw.
 class ThreadPool {
  public:
   explicit ThreadPool(int threads);
@@ -29,13 +30,15 @@ class ThreadPool {
  private:
   void work(int worker);
   void take_items(int worker);
+  bool join(std::uint32_t generation);
+  void leave();
 
   std::vector<std::thread> workers_;
   const std::function<void(std::size_t, int)>* task_ = nullptr;
   std::size_t items_ = 0;
   std::atomic<std::size_t> next_{0};
-  std::atomic<std::uint32_t> generation_{0};
-  std::atomic<int> busy_{0};
+  std::atomic<std::uint32_t> generation_{0};  // of the newest run: what workers wait for
+  std::atomic<std::uint64_t> run_state_{0};   // generation, whether workers may still join, how many are in
   std::atomic<bool> stop_{false};
 };
 

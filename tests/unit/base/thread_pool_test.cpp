@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstddef>
+#include <functional>
 #include <vector>
 
 namespace takt {
@@ -29,6 +31,19 @@ TEST(ThreadPool, ManyShortRunsInARow) {
   std::atomic<long> sum{0};
   for (int round = 0; round < 5000; ++round) pool.run(5, [&](std::size_t i, int) { sum += static_cast<long>(i); });
   EXPECT_EQ(sum.load(), 5000L * 10);
+}
+
+// Far more workers than cores: most come too late for a run, and none of them may touch its task afterwards.
+TEST(ThreadPool, WorkersThatComeTooLateTouchNoItem) {
+  ThreadPool pool(24);
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<int> hits(3, 0);
+    {
+      const std::function<void(std::size_t, int)> task = [&hits](std::size_t i, int) { ++hits[i]; };
+      pool.run(hits.size(), task);
+    }
+    ASSERT_EQ(hits, std::vector<int>(3, 1));
+  }
 }
 
 }  // namespace
