@@ -104,8 +104,10 @@ Status InferenceServer::serve(std::vector<ServableModel> models) {
   auto registry = serve::ModelRegistry::create(std::move(served));
   if (!registry) return registry.error();
   registry_ = std::make_unique<serve::ModelRegistry>(std::move(*registry));
+  serve::ServeOptions options = config_.serve;
+  options.local_admin = config::is_loopback(config_.http.host);
   handler_ = std::make_unique<serve::ApiHandler>(
-      serve::ServeContext{*registry_, router_, *this, delivery_, clock_, unix_seconds}, config_.serve);
+      serve::ServeContext{*registry_, router_, *this, delivery_, *this, clock_, unix_seconds}, options);
   for (auto& engine : engines_) engine->start();
   gate_.open(*handler_);
   return {};
@@ -138,6 +140,11 @@ serve::Readiness InferenceServer::readiness() const {
     if (!status.ready) return {false, names_[i] + ": " + status.reason};
   }
   return {true, {}};
+}
+
+std::string InferenceServer::effective() const {
+  config::ServerConfig config = config_;
+  return config::print_config_json(config::bind_options(config));
 }
 
 std::string InferenceServer::metrics_text() const {

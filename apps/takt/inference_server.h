@@ -17,6 +17,7 @@
 #include "route/router.h"
 #include "servable_model.h"
 #include "serve/api_handler.h"
+#include "serve/config_source.h"
 #include "serve/delivery.h"
 #include "serve/model_registry.h"
 #include "serve/status_source.h"
@@ -24,7 +25,7 @@
 
 namespace takt::app {
 
-class InferenceServer final : public serve::StatusSource {
+class InferenceServer final : public serve::StatusSource, public serve::ConfigSource {
  public:
   // Listens, and answers that models are loading. `model_names`: of the models that serve() will bring, in that order.
   // Errors: kIo, field "host" or "port": the address; field "step_log": the file.
@@ -60,6 +61,7 @@ class InferenceServer final : public serve::StatusSource {
   serve::Readiness readiness() const override;
   std::string metrics_text() const override;
   std::string metrics_content_type() const override { return metrics::kExpositionContentType; }
+  std::string effective() const override;
   void count_refusal(const RequestLabels& labels, ErrorCode reason) override { metrics_.count_refusal(labels, reason); }
 
  private:

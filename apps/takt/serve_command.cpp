@@ -49,6 +49,7 @@ struct Arguments {
   std::array<std::optional<std::string>, std::size(kFlags)> flag_values;
   std::vector<std::string> models;
   std::vector<std::string> api_keys;
+  std::vector<std::string> admin_keys;
   std::vector<std::string> settings;  // KEY=VALUE
   bool no_auth = false;
   bool strict = false;
@@ -77,7 +78,8 @@ Status apply_arguments(const Arguments& arguments, config::OptionTable& options)
     if (!status) return Error::invalid(kFlags[i].name, status.error().message);
   }
   const std::pair<const char*, const std::vector<std::string>&> lists[] = {{"server.models", arguments.models},
-                                                                           {"auth.api_keys", arguments.api_keys}};
+                                                                           {"auth.api_keys", arguments.api_keys},
+                                                                           {"auth.admin_keys", arguments.admin_keys}};
   for (const auto& [key, values] : lists) {
     if (values.empty()) continue;
     if (auto status = options.set(key, config::Value(values), "flag"); !status) return status;
@@ -98,7 +100,8 @@ Result<route::KeyRing> read_keys(const config::AuthOptions& auth) {
     if (!from_file) return from_file.error();
     keys = std::move(*from_file);
   }
-  for (const auto& key : auth.api_keys) keys.push_back({key, {}, {}});
+  for (const auto& key : auth.api_keys) keys.push_back({.key = key});
+  for (const auto& key : auth.admin_keys) keys.push_back({.key = key, .admin = true});
   return route::KeyRing::create(keys);
 }
 
@@ -163,6 +166,8 @@ void add_serve_command(CLI::App& app, ChosenCommand& chosen) {
     command->add_option(kFlags[i].name, arguments->flag_values[i], kFlags[i].help);
   }
   command->add_option("--api-key", arguments->api_keys, "Key that clients must send; may be given again")
+      ->allow_extra_args(false);
+  command->add_option("--admin-key", arguments->admin_keys, "Key that may use /admin/* too; may be given again")
       ->allow_extra_args(false);
   command->add_flag("--no-auth", arguments->no_auth, "Serve other machines without a key");
   command->add_flag("--strict", arguments->strict, "Refuse unknown fields in requests");

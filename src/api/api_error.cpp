@@ -62,6 +62,14 @@ ApiError unauthorized() {
   return {401, "authentication_error", "invalid_api_key", message, {}, 0, {}};
 }
 
+ApiError admin_needed(bool server_has_keys) {
+  const char* message = server_has_keys
+                            ? "This needs an admin key: one with the word 'admin' in the key file, or an --admin-key"
+                            : "This needs an admin key, and the server has none: only a server that listens on loopback "
+                              "lets callers on its own machine do this without one";
+  return {403, "permission_error", "admin_key_needed", message, {}, 0, {}};
+}
+
 ApiError unknown_path(std::string_view path) {
   return {
       404, "invalid_request_error", "unknown_path", "There is nothing at " + std::string(path.substr(0, 128)), {}, 0,

@@ -26,6 +26,8 @@ struct ApiError {
 ApiError to_api_error(const Error& error);
 
 ApiError unauthorized();
+// The caller is known, or nobody is asked for a key, but only administrators may do this.
+ApiError admin_needed(bool server_has_keys);
 ApiError unknown_path(std::string_view path);
 ApiError method_not_allowed(std::string_view method, std::string_view allowed);
 ApiError draining(std::uint32_t retry_after_seconds);

@@ -22,6 +22,7 @@ void bind(OptionTable& table, ProcessOptions& process) {
 
 void bind(OptionTable& table, AuthOptions& auth) {
   table.add_secrets("auth.api_keys", auth.api_keys);
+  table.add_secrets("auth.admin_keys", auth.admin_keys);
   table.add_text("auth.api_key_file", auth.api_key_file);
   table.add_switch("auth.no_auth", auth.no_auth);
 }

@@ -132,14 +132,17 @@ Status check(const serve::ServeOptions& serve, const http::ServerOptions& http) 
 }
 
 Status check(const AuthOptions& auth, const std::string& host) {
-  const bool has_key = !auth.api_keys.empty() || !auth.api_key_file.empty();
+  const bool has_key = !auth.api_keys.empty() || !auth.admin_keys.empty() || !auth.api_key_file.empty();
   for (const auto& key : auth.api_keys) {
     if (key.empty()) return contradiction("auth.api_keys", "a key is empty");
+  }
+  for (const auto& key : auth.admin_keys) {
+    if (key.empty()) return contradiction("auth.admin_keys", "a key is empty");
   }
   if (has_key && auth.no_auth) return contradiction("auth.no_auth", "contradicts the API key that is given");
   if (!has_key && !auth.no_auth && !is_loopback(host)) {
     return contradiction(
-        "http.host", host + " can be reached from other machines: give --api-key or --api-key-file, or say --no-auth");
+        "http.host", host + " can be reached from other machines: give --api-key, --api-key-file or --admin-key, or say --no-auth");
   }
   return {};
 }

@@ -1,6 +1,17 @@
+#include <boost/json.hpp>
+
 #include "config/server_config.h"
 
 namespace takt::config {
+namespace {
+
+namespace json = boost::json;
+
+json::value to_json(const Value& value) {
+  return std::visit([](const auto& held) { return json::value_from(held); }, value);
+}
+
+}  // namespace
 
 std::string print_config(const OptionTable& options) {
   std::string text;
@@ -23,6 +34,20 @@ std::string print_config(const OptionTable& options) {
     }
   }
   return text;
+}
+
+std::string print_config_json(const OptionTable& options) {
+  json::object all;
+  for (const Option& option : options.options()) {
+    json::object& entry = all[option.key].emplace_object();
+    if (option.secret) {
+      entry["count"] = std::get<std::vector<std::string>>(option.get()).size();
+    } else {
+      entry["value"] = to_json(option.get());
+    }
+    entry["origin"] = option.origin;
+  }
+  return json::serialize(json::object{{"options", std::move(all)}});
 }
 
 }  // namespace takt::config

@@ -20,6 +20,7 @@ struct ProcessOptions {
 // Who may use the server. Keys are never printed.
 struct AuthOptions {
   std::vector<std::string> api_keys;
+  std::vector<std::string> admin_keys;  // may use /admin/* too
   std::string api_key_file;  // as route's read_key_file takes it
   bool no_auth = false;      // serve beyond this machine without a key
 };

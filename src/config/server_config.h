@@ -35,5 +35,7 @@ bool is_loopback(const std::string& host);
 
 // The effective values as a TOML file, each with where it came from. Secrets are counted, not shown.
 std::string print_config(const OptionTable& options);
+// The same as JSON: {"options": {KEY: {"value", "origin"}}}.
+std::string print_config_json(const OptionTable& options);
 
 }  // namespace takt::config

@@ -29,6 +29,8 @@ struct ServiceTargets {
   Duration ttft = std::chrono::seconds(1);
   Duration itl = std::chrono::milliseconds(100);
   Duration max_queue_wait = std::chrono::seconds(30);
+  Duration completion{0};           // of the whole answer; 0: none was promised
+  Duration window = Duration::max();  // longest time that a batch window may hold it back
 };
 
 struct EngineRequest {
@@ -37,6 +39,9 @@ struct EngineRequest {
   RequestLabels labels;
   ServiceTargets targets;
   TimePoint arrival;
+  ClassIndex service_class = kNoClass;  // of labels.service_class, for the scheduler
+  double weight = 1.0;                  // of the tenant among others of its class; above 0
+  Duration deadline{0};                 // of the first token, after arrival; 0: targets.ttft
 
   std::vector<TokenId> prompt;             // at least one token
   std::uint32_t choices = 1;               // `n`: sequences over one prompt

@@ -14,6 +14,12 @@ TimePoint expiry_of(const EngineRequest& request) {
   return request.arrival + patience;
 }
 
+TimePoint deadline_of(const EngineRequest& request) {
+  const Duration wanted = request.deadline > Duration::zero() ? request.deadline : request.targets.ttft;
+  if (wanted > std::chrono::hours(24)) return TimePoint::max();
+  return request.arrival + wanted;
+}
+
 }  // namespace
 
 void Lifecycle::accept(SubmitCommand command, TimePoint now) {
@@ -32,6 +38,10 @@ void Lifecycle::accept(SubmitCommand command, TimePoint now) {
     SequenceFacts facts;
     facts.id = s.id;
     facts.tier = request.labels.tier;
+    facts.service_class = request.service_class;
+    facts.weight = request.weight;
+    facts.deadline = deadline_of(request);
+    facts.window = request.targets.window;
     facts.itl_target = request.targets.itl;
     facts.prompt_tokens = prompt_tokens;
     facts.limit_tokens = record.limit_tokens;

@@ -64,14 +64,18 @@ Result<ApiKey> parse_line(std::string_view line, std::size_t number) {
       key.batch_only = value == "batch";
       continue;
     }
+    if (word == "admin") {
+      key.admin = true;
+      continue;
+    }
     std::string* const text = name == "tenant"        ? &key.tenant
                               : name == "application" ? &key.application
                               : name == "class"       ? &key.service_class
                                                       : nullptr;
     if (value.empty() || text == nullptr) {
       return Error::invalid(where, "Key file, " + where +
-                                       ": after the key come only tenant=NAME, application=NAME, class=NAME and "
-                                       "tier=batch or tier=realtime");
+                                       ": after the key come only tenant=NAME, application=NAME, class=NAME, "
+                                       "tier=batch or tier=realtime, and admin");
     }
     *text = value;
   }
@@ -98,6 +102,7 @@ Result<KeyRing> KeyRing::create(const std::vector<ApiKey>& keys) {
     identity.application = key.application;
     identity.service_class = key.service_class;
     identity.batch_only = key.batch_only;
+    identity.admin = key.admin;
     identity.cache_salt = salt_of(identity.tenant);
     ring.entries_.push_back({digest, std::move(identity)});
   }

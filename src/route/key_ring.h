@@ -18,6 +18,7 @@ struct Identity {
   std::string application;
   std::string service_class;  // of requests that name none; may be empty
   bool batch_only = false;
+  bool admin = false;            // may use /admin/*
   std::uint64_t cache_salt = 0;  // prefix blocks are shared inside a tenant only
 };
 
@@ -42,9 +43,8 @@ class KeyRing {
   std::vector<Entry> entries_;
 };
 
-// A key file: one key a line, then optional `tenant=NAME`, `application=NAME`, `class=NAME` (see service_class.h) and
-// `tier=batch` or `tier=realtime`; empty lines and those that begin with
-// # are skipped. Errors name the line: kIo when the file cannot be read, kInvalidArgument when it is wrong or holds no
+// A key file: one key a line, then optional `tenant=NAME`, `application=NAME`, `class=NAME` (see service_class.h),
+// `tier=batch` or `tier=realtime`, and `admin`; empty lines and those that begin with # are skipped. Errors name the line: kIo when the file cannot be read, kInvalidArgument when it is wrong or holds no
 // key.
 Result<std::vector<ApiKey>> read_key_file(const std::string& path);
 Result<std::vector<ApiKey>> parse_key_file(std::string_view text);

@@ -12,6 +12,7 @@ struct ApiKey {
   std::string application{};    // which tool calls; may be empty
   std::string service_class{};  // of requests that name none; empty: chat
   bool batch_only = false;      // may not ask for the realtime tier
+  bool admin = false;           // may use /admin/*
 };
 
 // Without keys every caller is let in: whether that is allowed on the listening address is the command line's question.

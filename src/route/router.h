@@ -29,6 +29,9 @@ class Router {
  public:
   explicit Router(KeyRing keys) : keys_(std::move(keys)) {}
 
+  // Whether callers need a key at all.
+  bool has_keys() const { return !keys_.empty(); }
+
   // The caller of a request with these headers; empty when keys are needed and none of them is right. `authorization`
   // is "Bearer KEY" (the scheme in any case); `x_api_key` the bare key. One of the two is enough.
   std::optional<Identity> identify(std::string_view authorization, std::string_view x_api_key) const;

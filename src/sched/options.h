@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
+#include "core/service_class.h"
 
 namespace takt {
 
@@ -55,6 +56,7 @@ struct WindowOptions {
 };
 
 struct SchedulerOptions {
+  ClassTable classes;
   JoinRule join = JoinRule::kEveryStep;
   WindowOptions window;
   PrefillRule prefill = PrefillRule::kChunked;

@@ -19,6 +19,10 @@ struct SequenceFacts {
   SequenceId id;
   std::optional<SequenceId> leader;  // the choice whose prompt is computed first; empty for that choice itself
   Tier tier = Tier::kRealtime;
+  ClassIndex service_class = kNoClass;
+  double weight = 1.0;                        // of its tenant inside the class
+  TimePoint deadline = TimePoint::max();      // of its first token
+  Duration window = Duration::max();          // longest time that a batch window may hold it back
   Duration itl_target{0};
   std::uint32_t prompt_tokens = 0;
   std::uint32_t limit_tokens = 0;           // prompt and output at which it ends

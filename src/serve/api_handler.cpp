@@ -7,6 +7,7 @@
 
 #include "api/api_error.h"
 #include "api/write_answer.h"
+#include "serve/admin_access.h"
 
 namespace takt::serve {
 
@@ -39,17 +40,20 @@ ApiHandler::~ApiHandler() = default;
 
 std::variant<ApiHandler::Caller, api::ApiError> ApiHandler::let_in(const http::Request& head) const {
   Caller caller;
-  caller.rule = find_endpoint(head.path);
-  if (caller.rule == nullptr || caller.rule->access == Access::kNeedsKey) {
+  const PathRules path = find_endpoint(head.path);
+  if (path.access() != Access::kOpen) {
     auto identity = context_.router.identify(head.header("authorization"), head.header("x-api-key"));
     if (!identity) return api::unauthorized();
     caller.identity = std::move(*identity);
   }
-  if (caller.rule == nullptr) return api::unknown_path(head.path);
-  const bool is_get = caller.rule->method == "GET";
-  if (head.method != caller.rule->method && !(is_get && head.method == "HEAD"))
-    return api::method_not_allowed(head.method, is_get ? "GET, HEAD" : caller.rule->method);
-  if (!is_get && draining_.load()) {
+  if (is_admin_path(head.path)) {
+    const AdminDoor door{context_.router.has_keys(), options_.local_admin};
+    if (!may_administer(door, caller.identity.admin, head)) return api::admin_needed(context_.router.has_keys());
+  }
+  if (path.empty()) return api::unknown_path(head.path);
+  caller.rule = path.find(head.method);
+  if (caller.rule == nullptr) return api::method_not_allowed(head.method, path.allowed());
+  if (caller.rule->method != "GET" && draining_.load()) {
     context_.status.count_refusal(context_.router.labels_of(caller.identity), ErrorCode::kUnavailable);
     return api::draining(options_.drain_retry_after_seconds);
   }
@@ -104,6 +108,8 @@ void ApiHandler::dispatch(const EndpointRule& rule, http::Request request, const
       return answer_model(*exchange, request.path.substr(rule.path.size()));
     case Endpoint::kMetrics:
       return answer_metrics(exchange);
+    case Endpoint::kConfig:
+      return answer_json(*exchange, 200, context_.config.effective());
     case Endpoint::kChat:
     case Endpoint::kCompletions:
     case Endpoint::kTokenize:

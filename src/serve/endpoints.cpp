@@ -1,10 +1,13 @@
 #include "serve/endpoints.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace takt::serve {
 
 namespace {
 
-// Every path has one method.
+// The methods of one path stand together and need the same access.
 constexpr EndpointRule kRules[] = {
     {"GET", "/health", Access::kOpen, Endpoint::kHealth},
     {"GET", "/ready", Access::kOpen, Endpoint::kReady},
@@ -15,6 +18,7 @@ constexpr EndpointRule kRules[] = {
     {"POST", "/v1/completions", Access::kNeedsKey, Endpoint::kCompletions},
     {"POST", "/v1/tokenize", Access::kNeedsKey, Endpoint::kTokenize},
     {"POST", "/v1/detokenize", Access::kNeedsKey, Endpoint::kDetokenize},
+    {"GET", "/admin/config", Access::kNeedsAdmin, Endpoint::kConfig},
 };
 
 bool matches(const EndpointRule& rule, std::string_view path) {
@@ -28,11 +32,27 @@ std::span<const EndpointRule> endpoint_rules() {
   return kRules;
 }
 
-const EndpointRule* find_endpoint(std::string_view path) {
-  for (const EndpointRule& rule : kRules) {
-    if (matches(rule, path)) return &rule;
+const EndpointRule* PathRules::find(std::string_view method) const {
+  for (const EndpointRule& rule : rules) {
+    if (method == rule.method || (method == "HEAD" && rule.method == "GET")) return &rule;
   }
   return nullptr;
+}
+
+std::string PathRules::allowed() const {
+  std::string methods;
+  for (const EndpointRule& rule : rules) {
+    if (!methods.empty()) methods += ", ";
+    methods += rule.method == "GET" ? "GET, HEAD" : rule.method;
+  }
+  return methods;
+}
+
+PathRules find_endpoint(std::string_view path) {
+  const auto* first =
+      std::find_if(std::begin(kRules), std::end(kRules), [&](const auto& r) { return matches(r, path); });
+  const auto* last = std::find_if(first, std::end(kRules), [&](const auto& r) { return r.path != first->path; });
+  return {{first, last}};
 }
 
 }  // namespace takt::serve

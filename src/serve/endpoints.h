@@ -1,8 +1,10 @@
 // Every path the server answers. What is not in this table does not exist, and what is not marked open needs a key.
+// Everything under /admin/ needs an admin key (serve/admin_access.h).
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace takt::serve {
@@ -16,9 +18,10 @@ enum class Endpoint : std::uint8_t {
   kChat,
   kCompletions,
   kTokenize,
-  kDetokenize
+  kDetokenize,
+  kConfig
 };
-enum class Access : std::uint8_t { kOpen, kNeedsKey };
+enum class Access : std::uint8_t { kOpen, kNeedsKey, kNeedsAdmin };
 
 struct EndpointRule {
   std::string_view method;
@@ -29,7 +32,17 @@ struct EndpointRule {
 
 std::span<const EndpointRule> endpoint_rules();
 
-// The rule for a path, whatever the method; null when there is none.
-const EndpointRule* find_endpoint(std::string_view path);
+// What may be done at one path.
+struct PathRules {
+  std::span<const EndpointRule> rules;  // one per method; empty: there is no such path
+
+  bool empty() const { return rules.empty(); }
+  Access access() const { return rules.empty() ? Access::kNeedsKey : rules.front().access; }
+  // The rule for a method, HEAD being a kind of GET; null when the path does not take it.
+  const EndpointRule* find(std::string_view method) const;
+  // As the Allow header lists them.
+  std::string allowed() const;
+};
+PathRules find_endpoint(std::string_view path);
 
 }  // namespace takt::serve

@@ -26,6 +26,9 @@ struct ServeOptions {
   // Behind for so long without a pause: cut.
   Duration reader_patience = std::chrono::seconds(30);
 
+  // Without any key configured, callers on this machine may use /admin/*: for a server that only they can reach.
+  bool local_admin = false;
+
   // What clients are told while the server drains.
   std::uint32_t drain_retry_after_seconds = 5;
 };

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "route/router.h"
+#include "serve/config_source.h"
 #include "serve/delivery.h"
 #include "serve/model_registry.h"
 #include "serve/status_source.h"
@@ -18,6 +19,7 @@ struct ServeContext {
   const route::Router& router;
   StatusSource& status;
   Delivery& delivery;
+  ConfigSource& config;
   const Clock& clock;                          // the engines' clock
   std::function<std::int64_t()> unix_seconds;  // wall time, for `created`
 };

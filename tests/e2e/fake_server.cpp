@@ -64,7 +64,7 @@ bool FakeServer::build() {
   auto models = serve::ModelRegistry::create({std::move(model)});
   if (!models) return failed(models.error());
   models_ = std::make_unique<serve::ModelRegistry>(std::move(models).value());
-  serve::ServeContext context{*models_, *router_, *this, delivery_, clock_, [] { return std::int64_t{1700000000}; }};
+  serve::ServeContext context{*models_, *router_, *this, delivery_, *this, clock_, [] { return std::int64_t{1700000000}; }};
   handler_ = std::make_unique<serve::ApiHandler>(std::move(context), settings_.serve);
 
   settings_.http.port = 0;

@@ -27,7 +27,7 @@ struct FakeServerSettings {
 // Default settings around a script.
 FakeServerSettings script(std::string text);
 
-class FakeServer final : public serve::StatusSource {
+class FakeServer final : public serve::StatusSource, public serve::ConfigSource {
  public:
   // Null, with a failure of the test, when a part cannot be started.
   static std::unique_ptr<FakeServer> start(FakeServerSettings settings);
@@ -43,6 +43,7 @@ class FakeServer final : public serve::StatusSource {
   std::string metrics_text() const override { return {}; }
   std::string metrics_content_type() const override { return "text/plain"; }
   void count_refusal(const RequestLabels&, ErrorCode) override {}
+  std::string effective() const override { return "{}"; }
 
  private:
   explicit FakeServer(FakeServerSettings settings);

@@ -28,9 +28,10 @@ TEST_F(DoorTest, EveryPathButTheOpenOnesNeedsAKey) {
     }
     const auto client = request(std::string(rule.method), path_of(rule), "{}", {{"x-api-key", "sk-secret-1"}});
     ASSERT_TRUE(client->wait_ended());
+    EXPECT_EQ(client->record().status == 403, rule.access == serve::Access::kNeedsAdmin) << rule.path;
     EXPECT_NE(client->record().status, 401) << rule.path;
   }
-  for (const char* path : {"/", "/slots", "/v1", "/admin", "/metrics/"}) {
+  for (const char* path : {"/", "/slots", "/v1", "/admin", "/admin/nope", "/metrics/"}) {
     const auto client = request("GET", path);
     EXPECT_EQ(client->record().status, 401) << path;
     EXPECT_EQ(client->record().header("www-authenticate"), "Bearer");
@@ -40,7 +41,7 @@ TEST_F(DoorTest, EveryPathButTheOpenOnesNeedsAKey) {
 
 // F18, F6: who may not come in is told so by the head of the request, before a byte of a body is kept.
 TEST_F(DoorTest, WhoMayNotComeInIsToldBeforeTheBody) {
-  start({{"sk-secret-1", "", ""}}, {});
+  start({{.key = "sk-secret-1"}, {.key = "sk-admin-12", .admin = true}}, {});
   const auto status = [&](std::string method, std::string path, std::string key) {
     const auto refusal =
         handler_->refuse_by_head({std::move(method), std::move(path), {}, {{"x-api-key", std::move(key)}}, {}, {}});
@@ -50,8 +51,10 @@ TEST_F(DoorTest, WhoMayNotComeInIsToldBeforeTheBody) {
   for (const serve::EndpointRule& rule : serve::endpoint_rules()) {
     const bool open = rule.access == serve::Access::kOpen;
     EXPECT_EQ(status(std::string(rule.method), path_of(rule), "sk-wrong-1"), open ? 0 : 401) << rule.path;
-    EXPECT_EQ(status(std::string(rule.method), path_of(rule), "sk-secret-1"), 0) << rule.path;
-    EXPECT_EQ(status("PUT", path_of(rule), "sk-secret-1"), 405) << rule.path;
+    const bool admin = rule.access == serve::Access::kNeedsAdmin;
+    EXPECT_EQ(status(std::string(rule.method), path_of(rule), "sk-secret-1"), admin ? 403 : 0) << rule.path;
+    EXPECT_EQ(status("PUT", path_of(rule), "sk-secret-1"), admin ? 403 : 405) << rule.path;
+    EXPECT_EQ(status("PUT", path_of(rule), "sk-admin-12"), 405) << rule.path;
   }
   EXPECT_EQ(status("POST", "/v1/nope", "sk-secret-1"), 404);
   EXPECT_EQ(status("POST", "/v1/nope", ""), 401);
@@ -59,6 +62,55 @@ TEST_F(DoorTest, WhoMayNotComeInIsToldBeforeTheBody) {
   EXPECT_EQ(status("POST", "/v1/chat/completions", "sk-secret-1"), 503);
   EXPECT_EQ(status("GET", "/v1/models", "sk-secret-1"), 0);
   EXPECT_EQ(status_.refusals().size(), 1u);
+}
+
+// F18
+TEST_F(DoorTest, AdminPathsNeedAnAdminKeyWhereThereAreKeys) {
+  serve::ServeOptions options;
+  options.local_admin = true;
+  start({{.key = "sk-plain-1"}, {.key = "sk-admin-1", .admin = true}}, options);
+  const auto status = [&](std::string path, http::Headers headers) {
+    return request("GET", std::move(path), {}, std::move(headers))->record().status;
+  };
+  EXPECT_EQ(status("/admin/config", {}), 401) << "coming from this machine is no key";
+  EXPECT_EQ(status("/admin/config", {{"x-api-key", "sk-wrong-1"}}), 401);
+  EXPECT_EQ(status("/admin/config", {{"x-api-key", "sk-admin-1"}}), 200);
+  EXPECT_EQ(status("/admin/config", {{"authorization", "Bearer sk-admin-1"}}), 200);
+  EXPECT_EQ(status("/v1/models", {{"x-api-key", "sk-admin-1"}}), 200);
+  for (const char* path : {"/admin/config", "/admin", "/admin/nope"}) {
+    const auto refused = request("GET", path, {}, {{"x-api-key", "sk-plain-1"}});
+    EXPECT_EQ(refused->record().status, 403) << path;
+    EXPECT_EQ(json::parse(refused->record().body).at("error").at("code"), "admin_key_needed");
+  }
+  EXPECT_EQ(status("/admin/nope", {{"x-api-key", "sk-admin-1"}}), 404);
+}
+
+// F18
+TEST_F(DoorTest, WithoutKeysOnlyThisMachineMayUseAdminPathsOfAServerThatListensThere) {
+  serve::ServeOptions local;
+  local.local_admin = true;
+  const auto status = [&](std::string peer, http::Headers headers) {
+    return request("GET", "/admin/config", {}, std::move(headers), std::move(peer))->record().status;
+  };
+  start({}, local);
+  for (const char* peer : {"127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1"}) EXPECT_EQ(status(peer, {}), 200);
+  for (const char* peer : {"192.168.0.7", "fe80::1", "", "127.evil.example", "1270.0.0.1"})
+    EXPECT_EQ(status(peer, {}), 403) << peer;
+  for (const char* host : {"localhost:8080", "LOCALHOST", "127.0.0.1:8080", "[::1]:8080"})
+    EXPECT_EQ(status("127.0.0.1", {{"host", host}}), 200) << host;
+  // A name of somebody else's that points here, a page of another origin, and a proxy that speaks for the world.
+  for (const http::Headers& headers : {http::Headers{{"host", "evil.example:8080"}},
+                                       {{"host", "127.0.0.1.evil.example"}},
+                                       {{"origin", "https://evil.example"}},
+                                       {{"origin", "null"}},
+                                       {{"origin", "file://"}},
+                                       {{"x-forwarded-for", "10.0.0.1"}},
+                                       {{"forwarded", "for=10.0.0.1"}},
+                                       {{"via", "1.1 proxy"}}})
+    EXPECT_EQ(status("127.0.0.1", headers), 403) << headers.front().second;
+  EXPECT_EQ(status("127.0.0.1", {{"origin", "http://localhost:8080"}}), 200);
+  start({}, {});
+  EXPECT_EQ(status("127.0.0.1", {}), 403) << "a server that others can reach";
 }
 
 TEST_F(DoorTest, UnknownPathsAndWrongMethodsSayWhatIsWrong) {

@@ -89,6 +89,11 @@ class FixedStatus final : public serve::StatusSource {
   std::vector<std::pair<std::string, ErrorCode>> refusals_;
 };
 
+class FixedConfig final : public serve::ConfigSource {
+ public:
+  std::string effective() const override { return R"({"options":{}})"; }
+};
+
 class ServeFixture : public ::testing::Test {
  protected:
   static constexpr std::uint32_t kContext = 100;
@@ -105,15 +110,15 @@ class ServeFixture : public ::testing::Test {
                              kContext, 1700000000};
     models_ = std::make_unique<serve::ModelRegistry>(serve::ModelRegistry::create({model, plain}).value());
     router_ = std::make_unique<route::Router>(route::KeyRing::create(keys).value());
-    serve::ServeContext context{*models_,   *router_, status_,
-                                *delivery_, clock_,   [] { return std::int64_t{1700000000}; }};
+    serve::ServeContext context{
+        *models_, *router_, status_, *delivery_, config_, clock_, [] { return std::int64_t{1700000000}; }};
     handler_ = std::make_unique<serve::ApiHandler>(std::move(context), options);
   }
 
   std::shared_ptr<RecordingResponder> request(std::string method, std::string path, std::string body = {},
-                                              http::Headers headers = {}) {
+                                              http::Headers headers = {}, std::string peer = "127.0.0.1") {
     auto responder = std::make_shared<RecordingResponder>();
-    http::Request request{std::move(method), std::move(path), {}, std::move(headers), std::move(body), "127.0.0.1"};
+    http::Request request{std::move(method), std::move(path), {}, std::move(headers), std::move(body), std::move(peer)};
     handler_->handle(std::move(request), responder);
     return responder;
   }
@@ -160,6 +165,7 @@ class ServeFixture : public ::testing::Test {
   ManualClock clock_;
   ScriptedEngine engine_;
   FixedStatus status_;
+  FixedConfig config_;
   std::shared_ptr<FixedTemplate> template_;
   std::unique_ptr<serve::Delivery> delivery_;
   std::unique_ptr<serve::ModelRegistry> models_;
