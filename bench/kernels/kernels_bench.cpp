@@ -162,7 +162,7 @@ void time_step(ThreadPool& pool, const Peaks& peaks) {
   StepProducts step(pool);
   const Compute compute(levels().back(), pool);
   std::printf("products of a SmolLM2-135M step (Q4_1, head Q8_0; %.1f MB)\n", step.read_bytes() * 1e-6);
-  for (const std::size_t m : {1, 2, 4, 8, 16, 32, 64}) {
+  for (const std::size_t m : {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 16, 32, 64}) {
     const double seconds = best_seconds(m < 16 ? 30 : 8, [&] { step.run(compute, m, m); });
     std::printf("decode  M %4zu  %9.3f ms  %8.1f tokens/s  %6.2f GB/s (%3.0f %%)\n", m, seconds * 1e3,
                 static_cast<double>(m) / seconds, step.read_bytes() / seconds * 1e-9,
@@ -201,7 +201,9 @@ void time_attention(ThreadPool& pool, const Peaks& peaks) {
                        {1, 0, 64},
                        {1, 0, 512},
                        {1, 1024, 64},
-                       {1, 1536, 512}}) {
+                       {1, 1536, 512},
+                       {1, 1400, 1},
+                       {1, 1400, 3}}) {
     const std::size_t rows = std::size_t{c.sequences} * c.count;
     std::vector<float> q = random_floats(rows * kHeads * kHeadDim);
     std::vector<float> out(q.size());

@@ -7,6 +7,7 @@
 
 #include "kernels/attention_segment.h"
 #include "kernels/math_kernels.h"
+#include "kernels/row_groups.h"
 
 namespace takt {
 
@@ -117,30 +118,26 @@ struct AttentionKernels {
     return range.begin < range.end && range.begin < (t + 1) * kAttentionTile && range.end > t * kAttentionTile;
   }
 
+  // Tiles lie in blocks far from each other, so the hardware's own prefetching ends with each of them.
+  static void prefetch(const std::byte* tile, std::size_t bytes) {
+    if (tile == nullptr) return;
+    for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(tile + at);
+  }
+  static void prefetch_next(const AttendSegment& s, const std::byte* const (&tiles)[kTilesPerSegment], std::size_t t,
+                            std::size_t values) {
+    if (t + 1 < kTilesPerSegment) prefetch(tiles[t + 1], values * (s.half ? sizeof(std::uint16_t) : sizeof(float)));
+  }
+
   // Scores of positions outside a query's range may be anything: weigh() drops them.
-  static void score_tile(const AttendSegment& s, std::size_t t) {
+  [[gnu::noinline]] static void score_tile(const AttendSegment& s, std::size_t t) {
+    prefetch_next(s, s.key_tiles, t, s.key_dim * kAttentionTile);
     with_tile(s, s.key_tiles[t], s.key_dim * kAttentionTile, [&](auto load, const auto* keys) {
       std::size_t q = 0;
       while (q < s.queries) {
-        if (!touches(s.ranges[q], t)) {
-          ++q;
-          continue;
-        }
-        switch (s.queries - q) {
-          case 1:
-            score_queries<1>(s, load, keys, q, t);
-            break;
-          case 2:
-            score_queries<2>(s, load, keys, q, t);
-            break;
-          case 3:
-            score_queries<3>(s, load, keys, q, t);
-            break;
-          default:
-            score_queries<4>(s, load, keys, q, t);
-            break;
-        }
-        q += 4;
+        std::size_t end = q;
+        while (end < s.queries && touches(s.ranges[end], t)) ++end;
+        in_even_groups(q, end, [&](auto size, std::size_t first) { score_queries<size()>(s, load, keys, first, t); });
+        q = end + 1;
       }
     });
   }
@@ -166,7 +163,7 @@ struct AttentionKernels {
   }
 
   // scores -> exp(score - maximum), 0 outside the range; the maximum and, in 16 lanes over the tiles in order, the sum.
-  static void weigh(const AttendSegment& s, std::size_t q) {
+  [[gnu::noinline]] static void weigh(const AttendSegment& s, std::size_t q) {
     const AttendedRange range = s.ranges[q];
     if (range.begin >= range.end) return;
     float* scores = s.scores + q * kAttentionSegment;
@@ -177,16 +174,31 @@ struct AttentionKernels {
     F most = L::broadcast(-__builtin_inff());
     for (std::size_t t = first; t <= last; ++t) most = L::max(L::load(scores + t * kAttentionTile), most);
     const float maximum = L::max_of(most);
-    F sum = L::broadcast(0.0F);
-    for (std::size_t t = first; t <= last; ++t) {
-      const F weight = Math::exp(L::sub(L::load(scores + t * kAttentionTile), L::broadcast(maximum)));
-      L::store(scores + t * kAttentionTile, weight);
-      sum = L::add(sum, weight);
-    }
+    s.sums[q] = L::sum(exponentials(scores + first * kAttentionTile, last + 1 - first, L::broadcast(maximum)));
     s.maxima[q] = maximum;
-    s.sums[q] = L::sum(sum);
     float* values = s.values + q * s.value_stride;
     for (std::size_t d = 0; d < s.value_stride; d += kLanes) L::store(values + d, L::broadcast(0.0F));
+  }
+
+  // Two tiles at a time, so that one's chain of dependent operations fills the other's gaps; summed tile by tile.
+  static F exponentials(float* scores, std::size_t tiles, F maximum) {
+    F sum = L::broadcast(0.0F);
+    std::size_t t = 0;
+    for (; t + 2 <= tiles; t += 2) {
+      float* two = scores + t * kAttentionTile;
+      const F first = Math::exp_nonpositive(L::sub(L::load(two), maximum));
+      const F second = Math::exp_nonpositive(L::sub(L::load(two + kAttentionTile), maximum));
+      L::store(two, first);
+      L::store(two + kAttentionTile, second);
+      sum = L::add(L::add(sum, first), second);
+    }
+    if (t < tiles) {
+      float* one = scores + t * kAttentionTile;
+      const F weight = Math::exp_nonpositive(L::sub(L::load(one), maximum));
+      L::store(one, weight);
+      sum = L::add(sum, weight);
+    }
+    return sum;
   }
 
   static void mask(float* scores, const AttendedRange& range, std::size_t t) {
@@ -207,32 +219,21 @@ struct AttentionKernels {
   }
 
   // Neighbouring queries that see the same positions of the tile share its loads.
-  static void add_values(const AttendSegment& s, std::size_t t) {
+  [[gnu::noinline]] static void add_values(const AttendSegment& s, std::size_t t) {
+    prefetch_next(s, s.value_tiles, t, s.value_stride * kAttentionTile);
     with_tile(s, s.value_tiles[t], s.value_stride * kAttentionTile, [&](auto load, const auto* tile) {
       std::size_t q = 0;
       while (q < s.queries) {
         const AttendedRange seen = in_tile(s.ranges[q], t);
-        std::size_t same = 1;
-        while (same < 4 && q + same < s.queries && equal(in_tile(s.ranges[q + same], t), seen)) ++same;
+        std::size_t end = q + 1;
+        while (end < s.queries && equal(in_tile(s.ranges[end], t), seen)) ++end;
         if (seen.begin < seen.end) {
-          const float* weights = s.scores + q * kAttentionSegment + t * kAttentionTile;
-          float* values = s.values + q * s.value_stride;
-          switch (same) {
-            case 1:
-              add_positions<1>(load, weights, tile, s.value_stride, seen, values);
-              break;
-            case 2:
-              add_positions<2>(load, weights, tile, s.value_stride, seen, values);
-              break;
-            case 3:
-              add_positions<3>(load, weights, tile, s.value_stride, seen, values);
-              break;
-            default:
-              add_positions<4>(load, weights, tile, s.value_stride, seen, values);
-              break;
-          }
+          in_even_groups(q, end, [&](auto size, std::size_t first) {
+            add_positions<size()>(load, s.scores + first * kAttentionSegment + t * kAttentionTile, tile, s.value_stride,
+                                  seen, s.values + first * s.value_stride);
+          });
         }
-        q += same;
+        q = end;
       }
     });
   }

@@ -15,26 +15,21 @@ struct MathKernels {
 
   // Relative error below 2^-22.5. Below -86: 0. Above 88.72: infinity. exp(0) is 1, NaN stays NaN.
   static F exp(F x) {
-    const F kMagic = L::broadcast(12582912.0F);  // 1.5 * 2^23: adding it rounds to an integer, ties to even
-    const F clamped = L::min(L::broadcast(89.0F), L::max(L::broadcast(-87.0F), x));
-    const F shifted = L::fma(clamped, L::broadcast(1.44269504F), kMagic);
-    const F n = L::sub(shifted, kMagic);
-    F r = L::fma(n, L::broadcast(-0.693359375F), clamped);  // ln 2 in two parts, the first exact in 9 bits
-    r = L::fma(n, L::broadcast(2.12194440e-4F), r);
-    F p = L::broadcast(1.0F / 5040.0F);  // Taylor series to r^7: |r| <= ln(2) / 2
-    p = L::fma(p, r, L::broadcast(1.0F / 720.0F));
-    p = L::fma(p, r, L::broadcast(1.0F / 120.0F));
-    p = L::fma(p, r, L::broadcast(1.0F / 24.0F));
-    p = L::fma(p, r, L::broadcast(1.0F / 6.0F));
-    p = L::fma(p, r, L::broadcast(0.5F));
-    p = L::fma(p, r, L::broadcast(1.0F));
-    p = L::fma(p, r, L::broadcast(1.0F));
+    const Reduced e = reduce(L::min(L::broadcast(89.0F), L::max(L::broadcast(-87.0F), x)));
     // 2^(n - 1), then twice: n may be 128.
-    const I exponent = L::sub_int(L::bits(shifted), L::broadcast_int(0x4B400000 - 126));
-    F y = L::mul(p, L::from_bits(L::template shift_left<23>(exponent)));
+    const I exponent = L::sub_int(L::bits(e.shifted), L::broadcast_int(kMagicBits - 126));
+    F y = L::mul(e.power, L::from_bits(L::template shift_left<23>(exponent)));
     y = L::add(y, y);
     y = L::select(L::less(x, L::broadcast(-86.0F)), L::broadcast(0.0F), y);
     return L::select(L::less(L::broadcast(88.7228F), x), L::broadcast(__builtin_inff()), y);
+  }
+
+  // exp(x) for x <= 0 or NaN, the same bits.
+  static F exp_nonpositive(F x) {
+    const Reduced e = reduce(L::max(L::broadcast(-87.0F), x));
+    const I exponent = L::sub_int(L::bits(e.shifted), L::broadcast_int(kMagicBits - 127));
+    const F y = L::mul(e.power, L::from_bits(L::template shift_left<23>(exponent)));
+    return L::select(L::less(x, L::broadcast(-86.0F)), L::broadcast(0.0F), y);
   }
 
   // Error below 1.5 ulp, also for subnormal x. log(0) is -infinity, negative x and NaN give NaN.
@@ -79,6 +74,31 @@ struct MathKernels {
   static F silu(F x) { return L::div(x, L::add(L::broadcast(1.0F), exp(L::sub(L::broadcast(0.0F), x)))); }
 
  private:
+  static constexpr std::int32_t kMagicBits = 0x4B400000;  // of 1.5 * 2^23
+
+  // x = n ln 2 + r, |r| <= ln(2) / 2.
+  struct Reduced {
+    F shifted;  // n + 1.5 * 2^23
+    F power;    // exp(r)
+  };
+
+  static Reduced reduce(F x) {
+    const F kMagic = L::broadcast(12582912.0F);  // 1.5 * 2^23: adding it rounds to an integer, ties to even
+    const F shifted = L::fma(x, L::broadcast(1.44269504F), kMagic);
+    const F n = L::sub(shifted, kMagic);
+    F r = L::fma(n, L::broadcast(-0.693359375F), x);  // ln 2 in two parts, the first exact in 9 bits
+    r = L::fma(n, L::broadcast(2.12194440e-4F), r);
+    F p = L::broadcast(1.0F / 5040.0F);  // Taylor series to r^7
+    p = L::fma(p, r, L::broadcast(1.0F / 720.0F));
+    p = L::fma(p, r, L::broadcast(1.0F / 120.0F));
+    p = L::fma(p, r, L::broadcast(1.0F / 24.0F));
+    p = L::fma(p, r, L::broadcast(1.0F / 6.0F));
+    p = L::fma(p, r, L::broadcast(0.5F));
+    p = L::fma(p, r, L::broadcast(1.0F));
+    p = L::fma(p, r, L::broadcast(1.0F));
+    return {shifted, p};
+  }
+
   static I equal_zero(F x) {
     const I magnitude = L::and_int(L::bits(x), L::broadcast_int(INT32_MAX));
     return L::less_int(magnitude, L::broadcast_int(1));

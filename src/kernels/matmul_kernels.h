@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/row_groups.h"
 #include "kernels/stripe_layout.h"
 
 namespace takt {
@@ -20,13 +21,7 @@ struct MatmulKernels {
   static void q4_k(const StripeProduct& p) { in_row_groups<Q4_K>(p); }
 
   static void tile(const TileProduct& p) {
-    std::size_t row = 0;
-    for (; row + 4 <= p.rows; row += 4) tile_rows<4>(p, row);
-    if (row + 2 <= p.rows) {
-      tile_rows<2>(p, row);
-      row += 2;
-    }
-    if (row < p.rows) tile_rows<1>(p, row);
+    in_even_groups(0, p.rows, [&p](auto size, std::size_t row) { tile_rows<size()>(p, row); });
   }
 
   // n values, a multiple of 16.
@@ -38,16 +33,20 @@ struct MatmulKernels {
   }
 
  private:
-  // One unpack of the weights serves up to four rows; how rows are grouped changes no sum.
+  // One unpack of the weights serves a group of rows.
   template <typename Format>
   static void in_row_groups(const StripeProduct& p) {
-    std::size_t row = 0;
-    for (; row + 4 <= p.rows; row += 4) Format::template rows<4>(p, row);
-    if (row + 2 <= p.rows) {
-      Format::template rows<2>(p, row);
-      row += 2;
-    }
-    if (row < p.rows) Format::template rows<1>(p, row);
+    in_even_groups(0, p.rows, [&p](auto size, std::size_t row) { Format::template rows<size()>(p, row); });
+  }
+
+  // Weights are read once, in one stream, while the arithmetic of earlier blocks runs; the hardware's own prefetching
+  // stops at each page. Behind the stripe the next one follows, which is most often the same thread's next work.
+  static constexpr std::size_t kPrefetchBytes = 3072;
+  template <typename Stripe>
+  static void prefetch_ahead(const Stripe& block) {
+    const std::uintptr_t ahead = reinterpret_cast<std::uintptr_t>(&block) + kPrefetchBytes;  // may lie behind the end
+    for (std::size_t at = 0; at < sizeof(Stripe); at += 64)
+      __builtin_prefetch(reinterpret_cast<const void*>(ahead + at));
   }
 
   template <int R>
@@ -65,6 +64,7 @@ struct MatmulKernels {
       F acc[R];
       for (int r = 0; r < R; ++r) acc[r] = L::broadcast(0.0F);
       for (std::size_t block = 0; block < p.blocks; ++block) {
+        if (first == 0) prefetch_ahead(stripe[block]);
         I dots[R];
         L::template dot_nibbles<R>(stripe[block].lines, x + block * kActivationBlock, p.x.value_stride, dots);
         const F weight_scales = L::load_half(stripe[block].scales);
@@ -88,6 +88,7 @@ struct MatmulKernels {
       F acc[R];
       for (int r = 0; r < R; ++r) acc[r] = L::broadcast(0.0F);
       for (std::size_t block = 0; block < p.blocks; ++block) {
+        if (first == 0) prefetch_ahead(stripe[block]);
         I dots[R];
         L::template dot_nibbles<R>(stripe[block].lines, x + block * kActivationBlock, p.x.value_stride, dots);
         const F weight_scales = L::load_half(stripe[block].scales);
@@ -111,6 +112,7 @@ struct MatmulKernels {
       F acc[R];
       for (int r = 0; r < R; ++r) acc[r] = L::broadcast(0.0F);
       for (std::size_t block = 0; block < p.blocks; ++block) {
+        if (first == 0) prefetch_ahead(stripe[block]);
         I dots[R];
         L::template dot_bytes<R>(stripe[block].lines, x + block * kActivationBlock, p.x.value_stride, dots);
         const F weight_scales = L::load_half(stripe[block].scales);
@@ -133,6 +135,7 @@ struct MatmulKernels {
       F acc[R];
       for (int r = 0; r < R; ++r) acc[r] = L::broadcast(0.0F);
       for (std::size_t block = 0; block < p.blocks; ++block) {
+        if (first == 0) prefetch_ahead(stripe[block]);
         I dots[R];
         for (int r = 0; r < R; ++r) dots[r] = L::broadcast_int(0);
         for (std::size_t sub = 0; sub < 8; ++sub) {

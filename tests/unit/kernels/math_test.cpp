@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "kernel_fixtures.h"
+#include "kernels/lanes_scalar.h"
+#include "kernels/math_kernels.h"
 
 namespace takt {
 namespace {
@@ -44,6 +46,19 @@ TEST(ExpF32, HasTheStatedValuesAtItsEdges) {
   EXPECT_EQ(exp_f32(89.0F), kInfinity);
   EXPECT_EQ(exp_f32(kInfinity), kInfinity);
   EXPECT_TRUE(std::isnan(exp_f32(kNan)));
+}
+
+TEST(ExpF32, OfNonpositiveValuesHasTheSameBits) {
+  using Math = MathKernels<ScalarLanes>;
+  for (const float x : samples(-90.0F, 0.0F, 20000)) {
+    if (x > 0.0F) continue;
+    const auto lanes = ScalarLanes::broadcast(x);
+    float expected[kLanes];
+    float got[kLanes];
+    ScalarLanes::store(expected, Math::exp(lanes));
+    ScalarLanes::store(got, Math::exp_nonpositive(lanes));
+    EXPECT_TRUE(same_bits(got[0], expected[0])) << x;
+  }
 }
 
 TEST(LogF32, IsWithinItsStatedErrorOfTheTruth) {
