@@ -43,7 +43,8 @@ InferenceServer::InferenceServer(const config::ServerConfig& config, std::vector
       names_(std::move(model_names)),
       router_(std::move(keys)),
       metrics_(names_, build_info(), clock_),
-      delivery_(clock_) {}
+      timelines_(config.process.kept_requests),
+      delivery_(clock_, {&timelines_}) {}
 
 InferenceServer::~InferenceServer() {
   stop();
@@ -145,6 +146,36 @@ serve::Readiness InferenceServer::readiness() const {
 std::string InferenceServer::effective() const {
   config::ServerConfig config = config_;
   return config::print_config_json(config::bind_options(config));
+}
+
+std::optional<std::string> InferenceServer::request_json(RequestId request) const {
+  const metrics::TimelineContext context = timeline_context();
+  const auto timeline = timelines_.find(request, context.now);
+  if (!timeline) return std::nullopt;
+  return metrics::timeline_json(*timeline, context);
+}
+
+std::string InferenceServer::slowest_requests_json(std::size_t most) const {
+  const metrics::TimelineContext context = timeline_context();
+  return metrics::timelines_json(timelines_.slowest(most, context.now), context);
+}
+
+metrics::TimelineContext InferenceServer::timeline_context() const {
+  return {clock_.now(), names_, api::request_name,
+          [this](const metrics::Timeline& timeline) { return queue_place(timeline); }};
+}
+
+// What it waits for is what the engine last said of it, or else of the last one in its queue that it spoke of.
+std::optional<metrics::QueuePlace> InferenceServer::queue_place(const metrics::Timeline& timeline) const {
+  const auto place = delivery_.load().place_of(timeline.request);
+  if (!place) return std::nullopt;
+  metrics::QueuePlace queue{place->position, place->predicted, WaitReason::kNone};
+  for (const WaitingSequence& waiting : engines_[timeline.model.value]->stall_report().sequences) {
+    if (waiting.phase != RequestPhase::kQueued || waiting.tier != timeline.labels.tier) continue;
+    queue.reason = waiting.reason;
+    if (waiting.request == timeline.request) break;
+  }
+  return queue;
 }
 
 std::string InferenceServer::metrics_text() const {

@@ -14,6 +14,8 @@
 #include "http/server.h"
 #include "metrics/server_metrics.h"
 #include "metrics/step_log.h"
+#include "metrics/timeline_json.h"
+#include "metrics/timelines.h"
 #include "route/router.h"
 #include "servable_model.h"
 #include "serve/api_handler.h"
@@ -62,12 +64,16 @@ class InferenceServer final : public serve::StatusSource, public serve::ConfigSo
   std::string metrics_text() const override;
   std::string metrics_content_type() const override { return metrics::kExpositionContentType; }
   std::string effective() const override;
+  std::optional<std::string> request_json(RequestId request) const override;
+  std::string slowest_requests_json(std::size_t most) const override;
   void count_refusal(const RequestLabels& labels, ErrorCode reason) override { metrics_.count_refusal(labels, reason); }
 
  private:
   InferenceServer(const config::ServerConfig& config, std::vector<std::string> model_names, route::KeyRing keys);
   Status make_engine(ServableModel& model, ModelIndex index);
   http::Hooks hooks() const;
+  metrics::TimelineContext timeline_context() const;
+  std::optional<metrics::QueuePlace> queue_place(const metrics::Timeline& timeline) const;
 
   // Later members use earlier ones, so the order is that of the parts' lives.
   const config::ServerConfig config_;
@@ -76,6 +82,7 @@ class InferenceServer final : public serve::StatusSource, public serve::ConfigSo
   route::Router router_;
   metrics::ServerMetrics metrics_;
   std::unique_ptr<metrics::StepLog> step_log_;
+  metrics::Timelines timelines_;
   serve::Delivery delivery_;
   std::vector<std::unique_ptr<Engine>> engines_;
   std::vector<StepTimeTerms> measured_steps_;

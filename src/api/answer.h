@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -48,12 +49,16 @@ struct Usage {
   std::uint64_t cached_tokens = 0;
 };
 
-// How the request went: the `x_takt` object.
+// How the request went: the `takt` object, and the header x-takt-timing.
 struct AnswerTimings {
+  std::string request;  // request_name()
   std::uint64_t seed = 0;
-  Duration queue{0};  // from arrival to admission
-  Duration ttft{0};   // from arrival to the first token
+  Duration queue{0};    // from arrival to admission
+  Duration prefill{0};  // from admission to the first token
+  Duration decode{0};   // from there to the end
+  Duration ttft{0};     // from arrival to the first token
   Duration total{0};
+  std::uint64_t cached_tokens = 0;
   std::uint32_t preemptions = 0;
   std::vector<std::pair<std::string, Duration>> waited;  // by reason, those that are not zero
 };
@@ -68,5 +73,7 @@ struct ModelCard {
 std::string answer_id(AnswerKind kind, RequestId request);
 // Sixteen hexadecimal digits: the name of a request in answers, headers and logs.
 std::string request_name(RequestId request);
+// The request of that name, or of an answer's id; empty when it is neither.
+std::optional<RequestId> parse_request_name(std::string_view name);
 
 }  // namespace takt::api

@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 
@@ -14,6 +15,7 @@ namespace json = boost::json;
 
 namespace {
 
+constexpr std::size_t kRequestNameDigits = 16;
 // JSON has no infinities: what was banned gets a logprob that no real token has.
 constexpr double kLowestLogprob = -9999.0;
 
@@ -108,10 +110,14 @@ json::object timing_fields(const AnswerTimings& timings) {
   json::object waited;
   for (const auto& [reason, duration] : timings.waited) waited[reason] = to_seconds(duration);
   json::object fields;
+  fields["request"] = timings.request;
   fields["seed"] = timings.seed;
   fields["queue_seconds"] = to_seconds(timings.queue);
+  fields["prefill_seconds"] = to_seconds(timings.prefill);
+  fields["decode_seconds"] = to_seconds(timings.decode);
   fields["ttft_seconds"] = to_seconds(timings.ttft);
   fields["total_seconds"] = to_seconds(timings.total);
+  fields["cached_tokens"] = timings.cached_tokens;
   fields["preemptions"] = timings.preemptions;
   fields["waited_seconds"] = std::move(waited);
   return fields;
@@ -162,7 +168,7 @@ std::string usage_chunk(const AnswerHead& head, const Usage& usage, const Answer
   json::object chunk = head_fields(head, true);
   chunk["choices"] = json::array();
   chunk["usage"] = usage_fields(usage);
-  chunk["x_takt"] = timing_fields(timings);
+  chunk["takt"] = timing_fields(timings);
   return json::serialize(chunk);
 }
 
@@ -185,8 +191,26 @@ std::string whole_answer(const AnswerHead& head, const std::vector<ChoiceDelta>&
   json::object answer = head_fields(head, false);
   answer["choices"] = std::move(list);
   answer["usage"] = usage_fields(usage);
-  answer["x_takt"] = timing_fields(timings);
+  answer["takt"] = timing_fields(timings);
   return json::serialize(answer);
+}
+
+std::string timing_header(const AnswerTimings& timings) {
+  std::string header = "request=" + timings.request;
+  const auto add = [&](const std::string& name, Duration duration) {
+    char number[32];
+    std::snprintf(number, sizeof number, "%.6f", to_seconds(duration));
+    header += ", " + name + "=" + number;
+  };
+  add("queue", timings.queue);
+  for (const auto& [reason, duration] : timings.waited) add("waited." + reason, duration);
+  add("prefill", timings.prefill);
+  add("decode", timings.decode);
+  add("ttft", timings.ttft);
+  add("total", timings.total);
+  header += ", cached_tokens=" + std::to_string(timings.cached_tokens);
+  header += ", preemptions=" + std::to_string(timings.preemptions);
+  return header;
 }
 
 std::string model_list(const std::vector<ModelCard>& models) {
@@ -233,6 +257,16 @@ std::string request_name(RequestId request) {
   char name[17];
   std::snprintf(name, sizeof name, "%016llx", static_cast<unsigned long long>(request.value));
   return name;
+}
+
+std::optional<RequestId> parse_request_name(std::string_view name) {
+  for (const std::string_view prefix : {"chatcmpl-", "cmpl-"}) {
+    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+  }
+  RequestId request;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), request.value, 16);
+  const bool whole = error == std::errc() && end == name.data() + name.size();
+  return whole && name.size() <= kRequestNameDigits ? std::optional(request) : std::nullopt;
 }
 
 std::string answer_id(AnswerKind kind, RequestId request) {

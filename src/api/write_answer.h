@@ -17,6 +17,9 @@ std::string usage_chunk(const AnswerHead& head, const Usage& usage, const Answer
 std::string whole_answer(const AnswerHead& head, const std::vector<ChoiceDelta>& choices, const Usage& usage,
                          const AnswerTimings& timings);
 
+// The value of the header x-takt-timing: "request=..., queue=0.012, waited.seat=0.010, ...".
+std::string timing_header(const AnswerTimings& timings);
+
 std::string model_list(const std::vector<ModelCard>& models);
 std::string model_card(const ModelCard& model);
 

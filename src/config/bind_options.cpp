@@ -18,6 +18,7 @@ void bind(OptionTable& table, ProcessOptions& process) {
   table.add_choice("server.log_level", process.log_level,
                    {"trace", "debug", "info", "warning", "error", "critical", "off"});
   table.add_text("server.step_log", process.step_log);
+  table.add_integer("server.kept_requests", process.kept_requests, 0, 1'000'000);
 }
 
 void bind(OptionTable& table, AuthOptions& auth) {
@@ -116,6 +117,7 @@ void bind(OptionTable& table, serve::ServeOptions& serve) {
   table.add_integer("text.threads", serve.text_threads, 1, 256);
   table.add_integer("text.max_queued_bodies", serve.max_queued_bodies, 1, 1 << 20);
   table.add_integer("text.max_queued_body_bytes", serve.max_queued_body_bytes, 1024, kTebibyte);
+  table.add_switch("server.access_log", serve.access_log);
   table.add_duration("stream.keep_alive_ms", serve.keep_alive, kMillisecond, 100, 10'000);
   table.add_integer("stream.reader_behind_bytes", serve.reader_behind_bytes, 1024, 1 << 30);
   table.add_duration("stream.reader_patience_ms", serve.reader_patience, kMillisecond, 100, 3'600'000);

@@ -14,7 +14,8 @@ struct ProcessOptions {
   std::vector<std::string> models;  // paths, names known to the store, or fake:SCRIPT; empty: the default model
   Duration drain = std::chrono::seconds(30);
   std::string log_level = "info";
-  std::string step_log;  // path; empty: off
+  std::string step_log;              // path; empty: off
+  std::size_t kept_requests = 1000;  // timelines of requests that ended
 };
 
 // Who may use the server. Keys are never printed.

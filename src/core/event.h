@@ -1,5 +1,5 @@
-// Every change in a request's life, as the engine publishes it. Metrics, the text side, logs and explain read these and
-// nothing else.
+// Every change in a request's life, as the engine publishes it (and, at its very end, the serving side). Metrics, the
+// text side, logs and explain read these and nothing else.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,14 @@ struct Admitted {
   std::uint32_t cached_tokens = 0;  // prompt tokens found in the prefix cache
 };
 
+// One choice has a seat, for the first time or again: from this step on it is computed. Its time is that of the plan.
+struct Seated {
+  RequestId request;
+  std::uint32_t choice = 0;
+  std::uint32_t ready_tokens = 0;  // known tokens that need no computing: found in the cache, shared, or kept
+  WaitTimes waited{};              // by reason, all its waits so far
+};
+
 // One token of one choice. Choices' tokens come in order. The end token that ends a choice is neither published nor
 // counted.
 struct TokenSampled {
@@ -49,10 +57,13 @@ struct PromptScored {
   std::vector<PromptLogprob> logprobs;
 };
 
+// One choice lost its seat. With no dropped tokens it kept its blocks and goes on where it was.
 struct Preempted {
   RequestId request;
   std::uint32_t choice = 0;
-  std::uint32_t dropped_tokens = 0;
+  std::uint32_t dropped_tokens = 0;     // to be computed again
+  Tier in_favour_of = Tier::kRealtime;  // of what took its place
+  WaitTimes waited{};                   // by reason, all its waits so far
 };
 
 // One choice ended.
@@ -67,7 +78,7 @@ struct ChoiceFinished {
 enum class RequestPhase : std::uint8_t { kQueued, kPrefill, kDecode };
 const char* to_string(RequestPhase phase);
 
-// The request is over and holds nothing any more. Always the last event of a request.
+// The request is over and holds nothing any more. Always the engine's last event of a request.
 struct Closed {
   RequestId request;
   RequestPhase phase = RequestPhase::kQueued;  // where it was when it ended
@@ -76,6 +87,16 @@ struct Closed {
   std::uint32_t cached_tokens = 0;
   std::uint32_t preemptions = 0;
   WaitTimes waited{};  // by WaitReason, the choices' waits added up
+};
+
+enum class AnswerOutcome : std::uint8_t { kAnswered, kFailed, kClientGone, kSlowReader };
+const char* to_string(AnswerOutcome outcome);
+
+// The serving side is done with the request's answer: its last byte is on the way to the socket, or nobody reads it any
+// more (which may be before Closed). Published on the thread that writes answers.
+struct Delivered {
+  RequestId request;
+  AnswerOutcome outcome = AnswerOutcome::kAnswered;
 };
 
 // One step was committed. Latencies of single requests are taken from the events above.
@@ -109,8 +130,8 @@ struct StepFailed {
 
 struct Event {
   TimePoint at;
-  std::variant<Accepted, Admitted, TokenSampled, PromptScored, Preempted, ChoiceFinished, Closed, StepCommitted,
-               IdleWhileWorkWaits, StepFailed>
+  std::variant<Accepted, Admitted, Seated, TokenSampled, PromptScored, Preempted, ChoiceFinished, Closed, Delivered,
+               StepCommitted, IdleWhileWorkWaits, StepFailed>
       what;
 };
 

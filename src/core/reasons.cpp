@@ -62,4 +62,18 @@ const char* to_string(RequestPhase phase) {
   return "queued";
 }
 
+const char* to_string(AnswerOutcome outcome) {
+  switch (outcome) {
+    case AnswerOutcome::kAnswered:
+      return "answered";
+    case AnswerOutcome::kFailed:
+      return "failed";
+    case AnswerOutcome::kClientGone:
+      return "client_gone";
+    case AnswerOutcome::kSlowReader:
+      return "slow_reader";
+  }
+  return "failed";
+}
+
 }  // namespace takt

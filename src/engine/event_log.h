@@ -55,9 +55,8 @@ class EventLog {
 
  private:
   template <typename Kind>
-  static constexpr bool kBelongsToAnAnswer =
-      std::is_same_v<Kind, TokenSampled> || std::is_same_v<Kind, PromptScored> || std::is_same_v<Kind, Preempted> ||
-      std::is_same_v<Kind, ChoiceFinished> || std::is_same_v<Kind, Closed>;
+  static constexpr bool kBelongsToAnAnswer = std::is_same_v<Kind, TokenSampled> || std::is_same_v<Kind, PromptScored> ||
+                                             std::is_same_v<Kind, ChoiceFinished> || std::is_same_v<Kind, Closed>;
 
   std::vector<EventSink*> sinks_;
   const bool with_batch_;

@@ -174,7 +174,8 @@ void StepLoop::apply_drops(const StepPlan& plan, TimePoint now) {
     lifecycle_.close_in_executor(*s);
     if (was_running) {
       const std::uint32_t before = scheduler_.computed(drop.sequence);
-      events_.add(now, Preempted{s->request->request.id, s->choice, before - std::min(before, drop.keep_tokens)});
+      events_.add(now, Preempted{s->request->request.id, s->choice, before - std::min(before, drop.keep_tokens),
+                                 drop.in_favour_of, scheduler_.waited(drop.sequence, now)});
     }
     parts_.kv.truncate(drop.sequence, drop.keep_tokens);
   }
@@ -273,7 +274,7 @@ Result<std::vector<StepLoop::Staged>> StepLoop::stage(const StepPlan& plan, Step
     std::vector<TokenId>& known = s.sequence->known;
     if (s.token && known.size() == known.capacity()) known.reserve(known.size() + known.size() / 2 + 16);
   }
-  events_.reserve(plan.entries.size() * 5 + 1);
+  events_.reserve(plan.entries.size() * 6 + 1);
   return staged;
 }
 
@@ -299,8 +300,10 @@ void StepLoop::commit(StepPlan& plan, Reservation& reservation, std::vector<Stag
   std::vector<SequenceProgress> progress;
   tokens.reserve(staged.size());
   progress.reserve(staged.size());
-  for (const Staged& s : staged) {
+  for (std::size_t i = 0; i < staged.size(); ++i) {
+    Staged& s = staged[i];
     if (!s.commits) continue;
+    if (plan.entries[i].admits) s.waited = scheduler_.waited(s.sequence->id, span.planned);
     tokens.push_back({s.sequence->id, s.sequence->known, s.computed});
     progress.push_back(
         {s.sequence->id, static_cast<std::uint32_t>(s.sequence->known.size() + (s.token ? 1 : 0)), s.computed});
@@ -317,7 +320,10 @@ void StepLoop::publish_entry(const PlanEntry& entry, Staged& staged, StepSpan sp
   suspects_.erase(s.id);
   s.failed_steps = 0;
   // The wait ended when the step was planned: computing is not waiting.
-  if (staged.commits && entry.admits) lifecycle_.admitted(*s.request, entry.first_position, span.planned);
+  if (staged.commits && entry.admits) {
+    lifecycle_.admitted(*s.request, entry.first_position, span.planned);
+    events_.add(span.planned, Seated{request, s.choice, entry.first_position, staged.waited});
+  }
   if (!staged.prompt_logprobs.empty()) {
     s.scored_rows += static_cast<std::uint32_t>(staged.prompt_logprobs.size());
     events_.add(now, PromptScored{request, std::move(staged.prompt_logprobs)});

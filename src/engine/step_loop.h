@@ -52,6 +52,7 @@ class StepLoop {
     std::optional<FinishReason> finish;
     Error error;
     bool commits = true;  // false: the entry failed
+    WaitTimes waited{};   // up to the plan, of an entry that admits
   };
 
   struct StepSpan {

@@ -124,6 +124,8 @@ void Accountant::on(TimePoint at, const Admitted& event) {
   running_.insert(std::move(node));
 }
 
+void Accountant::on(TimePoint /*at*/, const Seated& /*event*/) {}
+
 void Accountant::on(TimePoint at, const TokenSampled& event) {
   Request* request = find(event.request);
   if (request == nullptr || event.choice >= request->choices.size()) return;
@@ -224,6 +226,8 @@ void Accountant::count_goodput(TimePoint at, const Closed& event, const Request&
   }
   measure::count(counts_.classes[request.class_index].goodput, record);
 }
+
+void Accountant::on(TimePoint /*at*/, const Delivered& /*event*/) {}
 
 void Accountant::on(TimePoint at, const StepCommitted& event) {
   ModelCounts* counts = model(event.model);

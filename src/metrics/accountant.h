@@ -45,11 +45,13 @@ class Accountant {
 
   void on(TimePoint at, const Accepted& event);
   void on(TimePoint at, const Admitted& event);
+  void on(TimePoint at, const Seated& event);
   void on(TimePoint at, const TokenSampled& event);
   void on(TimePoint at, const PromptScored& event);
   void on(TimePoint at, const Preempted& event);
   void on(TimePoint at, const ChoiceFinished& event);
   void on(TimePoint at, const Closed& event);
+  void on(TimePoint at, const Delivered& event);
   void on(TimePoint at, const StepCommitted& event);
   void on(TimePoint at, const IdleWhileWorkWaits& event);
   void on(TimePoint at, const StepFailed& event);

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "api/write_answer.h"
-#include "base/log.h"
+#include "serve/access_log.h"
 
 namespace takt::serve {
 
@@ -79,10 +79,10 @@ void Answer::on(TimePoint at, const TokenSampled& event) {
   }
 }
 
-void Answer::on(TimePoint, const ChoiceFinished& event) {
+void Answer::on(TimePoint at, const ChoiceFinished& event) {
   Choice* choice = choice_of(event.request, event.choice);
   if (choice == nullptr || choice->finish) return;
-  if (event.reason != FinishReason::kStop && event.reason != FinishReason::kLength) return fail(unfinished(event));
+  if (event.reason != FinishReason::kStop && event.reason != FinishReason::kLength) return fail(unfinished(event), at);
   echo_prompt(*part_of(event.request));
   has_news_ = true;
   const bool stopped = choice->text.finish();
@@ -96,7 +96,7 @@ void Answer::on(TimePoint at, const Closed& event) {
   if (!complete()) return;
   const bool all_finished =
       std::all_of(choices_.begin(), choices_.end(), [](const Choice& choice) { return choice.finish.has_value(); });
-  if (!all_finished) return fail(Error::internal("The answer ended without all of its choices"));
+  if (!all_finished) return fail(Error::internal("The answer ended without all of its choices"), at);
   ended_ = at;
 }
 
@@ -110,7 +110,7 @@ void Answer::flush(TimePoint now) {
       last_write_ = now;
     }
   }
-  if (ended_ && !behind_since_) conclude(*ended_);
+  if (ended_ && !behind_since_) conclude(*ended_, now);
 }
 
 void Answer::tick(TimePoint now) {
@@ -119,7 +119,7 @@ void Answer::tick(TimePoint now) {
   if (over()) return;
   if (behind_since_) {
     if (now - *behind_since_ < options_.reader_patience) return;
-    abandon(CancelCause::kSlowReader);
+    abandon(CancelCause::kSlowReader, now);
     exchange_->responder->abort();
   } else if (now - last_write_ >= options_.keep_alive) {
     exchange_->responder->write(sign_of_life());
@@ -127,28 +127,28 @@ void Answer::tick(TimePoint now) {
   }
 }
 
-void Answer::fail(const Error& error) {
+void Answer::fail(const Error& error, TimePoint now) {
   if (over()) return;
-  give_up(error);
+  give_up(error, now);
   cancel_open_parts(CancelCause::kClientGone);
 }
 
-void Answer::give_up(const Error& error) {
+void Answer::give_up(const Error& error, TimePoint now) {
   if (over()) return;
   api::ApiError shown = api::to_api_error(error);
   if (begun_) {
     exchange_->responder->write(news() + api::sse_data(api::error_body(shown)));
-    end("failed");
+    end(AnswerOutcome::kFailed, now, &shown);
     exchange_->responder->abort();
   } else {
-    end("refused or failed");
+    end(AnswerOutcome::kFailed, now, &shown);
     answer_error(*exchange_, shown);
   }
 }
 
-void Answer::abandon(CancelCause cause) {
+void Answer::abandon(CancelCause cause, TimePoint now) {
   if (over()) return;
-  end(cause == CancelCause::kSlowReader ? "cut, the reader is too slow" : "cancelled, the client has gone");
+  end(cause == CancelCause::kSlowReader ? AnswerOutcome::kSlowReader : AnswerOutcome::kClientGone, now);
   cancel_open_parts(cause);
 }
 
@@ -238,14 +238,15 @@ bool Answer::complete() const {
   return std::all_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.closed.has_value(); });
 }
 
-void Answer::conclude(TimePoint at) {
+void Answer::conclude(TimePoint ended, TimePoint now) {
+  const api::AnswerTimings times = timings(ended);
   if (plan_.stream) {
-    if (!begun_) begin_stream(at);
+    if (!begun_) begin_stream(now);
     std::string tail = news();
-    if (plan_.head.include_usage) tail += api::sse_data(api::usage_chunk(plan_.head, usage(), timings(at)));
+    if (plan_.head.include_usage) tail += api::sse_data(api::usage_chunk(plan_.head, usage(), times));
     tail += api::kStreamEnd;
     exchange_->responder->write(std::move(tail));
-    end("answered");
+    end(AnswerOutcome::kAnswered, now);
     exchange_->responder->end_stream();
     return;
   }
@@ -257,16 +258,32 @@ void Answer::conclude(TimePoint at) {
   http::Response response;
   response.headers = answer_headers(exchange_->id);
   response.headers.emplace_back("x-takt-seed", std::to_string(plan_.seed));
-  response.body = api::whole_answer(plan_.head, whole, usage(), timings(at));
-  end("answered");
+  response.headers.emplace_back("x-takt-timing", api::timing_header(times));
+  response.body = api::whole_answer(plan_.head, whole, usage(), times);
+  end(AnswerOutcome::kAnswered, now);
   exchange_->responder->send(std::move(response));
 }
 
-void Answer::end(const char* outcome) {
+void Answer::end(AnswerOutcome outcome, TimePoint at, const api::ApiError* error) {
   exchange_->over.store(true);  // before anything else: see Exchange
+  outcome_ = outcome;
+  if (!options_.access_log) return;
   const api::Usage used = usage();
-  spdlog::info("request {} {}: {} prompt tokens, {} output tokens", api::request_name(exchange_->id), outcome,
-               used.prompt_tokens, used.completion_tokens);
+  AccessEntry entry;
+  entry.id = exchange_->id;
+  entry.labels = plan_.labels;
+  entry.outcome = to_string(outcome);
+  entry.prompt_tokens = used.prompt_tokens;
+  entry.cached_tokens = used.cached_tokens;
+  entry.output_tokens = used.completion_tokens;
+  if (admitted_) entry.queue = *admitted_ - exchange_->arrival;
+  if (first_token_) entry.ttft = *first_token_ - exchange_->arrival;
+  entry.total = at - exchange_->arrival;
+  if (error != nullptr) {
+    entry.code = error->code;
+    if (!begun_) entry.outcome = outcome_of(*error);
+  }
+  log_access(entry);
 }
 
 api::Usage Answer::usage() const {
@@ -279,9 +296,13 @@ api::Usage Answer::usage() const {
 
 api::AnswerTimings Answer::timings(TimePoint end) const {
   api::AnswerTimings timings;
+  timings.request = api::request_name(exchange_->id);
   timings.seed = plan_.seed;
+  timings.cached_tokens = usage().cached_tokens;
   timings.queue = admitted_.value_or(end) - exchange_->arrival;
   timings.ttft = first_token_.value_or(end) - exchange_->arrival;
+  timings.prefill = first_token_.value_or(end) - admitted_.value_or(end);
+  timings.decode = end - first_token_.value_or(end);
   timings.total = end - exchange_->arrival;
   std::array<Duration, kWaitReasonCount> waited{};
   for (const Part& part : parts_) {

@@ -29,6 +29,7 @@ struct AnswerPart {
 // Everything that is decided before the engine is asked.
 struct AnswerPlan {
   api::AnswerHead head;
+  RequestLabels labels;
   bool stream = false;
   bool echo = false;
   std::uint32_t choices = 1;  // of every part; choice c of part p is choice p * choices + c of the answer
@@ -60,14 +61,16 @@ class Answer {
 
   // Ends the answer with an error: a real status when nothing was sent yet, an error event and no clean end otherwise.
   // What still runs is cancelled.
-  void fail(const Error& error);
+  void fail(const Error& error, TimePoint now);
   // The same at the very end, when there may be no engine left to tell.
-  void give_up(const Error& error);
+  void give_up(const Error& error, TimePoint now);
   // Nobody reads any more.
-  void abandon(CancelCause cause);
+  void abandon(CancelCause cause, TimePoint now);
 
   // Answered or given up: nothing is left to do.
   bool over() const { return exchange_->over.load(); }
+  // Once it is over.
+  AnswerOutcome outcome() const { return outcome_; }
   bool streaming() const { return begun_; }
 
  private:
@@ -91,8 +94,8 @@ class Answer {
   std::string news();
   bool reader_is_behind(TimePoint now);
   bool complete() const;
-  void conclude(TimePoint at);
-  void end(const char* outcome);
+  void conclude(TimePoint ended, TimePoint now);
+  void end(AnswerOutcome outcome, TimePoint at, const api::ApiError* error = nullptr);
   api::Usage usage() const;
   api::AnswerTimings timings(TimePoint end) const;
   void cancel_open_parts(CancelCause cause);
@@ -110,6 +113,7 @@ class Answer {
   bool place_unsaid_ = false;  // the queue's place was not told yet
   TimePoint last_write_;
   std::optional<TimePoint> behind_since_;
+  AnswerOutcome outcome_ = AnswerOutcome::kAnswered;
 };
 
 }  // namespace takt::serve

@@ -7,7 +7,9 @@
 
 #include "api/api_error.h"
 #include "api/write_answer.h"
+#include "serve/access_log.h"
 #include "serve/admin_access.h"
+#include "serve/admin_requests.h"
 
 namespace takt::serve {
 
@@ -23,6 +25,11 @@ api::ApiError overloaded(std::string message, const WorkerPool& workers) {
 
 route::Wishes wishes_of(const http::Request& head) {
   return {std::string(head.header("x-takt-class")), std::string(head.header("x-takt-tier")), {}, {}};
+}
+
+bool asks_for_an_answer(std::string_view path) {
+  const EndpointRule* rule = find_endpoint(path).find("POST");
+  return rule != nullptr && (rule->endpoint == Endpoint::kChat || rule->endpoint == Endpoint::kCompletions);
 }
 
 }  // namespace
@@ -71,7 +78,11 @@ std::optional<http::Response> ApiHandler::refuse_by_head(const http::Request& he
   const auto caller = let_in(head);
   const auto* error = std::get_if<api::ApiError>(&caller);
   if (error == nullptr) return std::nullopt;
-  return error_response(ids_.next(), *error);
+  Exchange exchange;
+  exchange.id = ids_.next();
+  exchange.arrival = context_.clock.now();
+  note_refusal(exchange, head, *error);
+  return error_response(exchange.id, *error);
 }
 
 void ApiHandler::handle(http::Request request, std::shared_ptr<http::Responder> responder) {
@@ -81,7 +92,10 @@ void ApiHandler::handle(http::Request request, std::shared_ptr<http::Responder> 
   exchange->responder = std::move(responder);
 
   auto caller = let_in(request);
-  if (const auto* error = std::get_if<api::ApiError>(&caller)) return answer_error(*exchange, *error);
+  if (const auto* error = std::get_if<api::ApiError>(&caller)) {
+    note_refusal(*exchange, request, *error);
+    return answer_error(*exchange, *error);
+  }
   Caller& known = std::get<Caller>(caller);
   exchange->identity = std::move(known.identity);
   exchange->wishes = wishes_of(request);
@@ -110,6 +124,13 @@ void ApiHandler::dispatch(const EndpointRule& rule, http::Request request, const
       return answer_metrics(exchange);
     case Endpoint::kConfig:
       return answer_json(*exchange, 200, context_.config.effective());
+    case Endpoint::kRequests:
+      return answer_admin(exchange,
+                          [this, query = std::move(request.query)] { return requests_answer(context_.status, query); });
+    case Endpoint::kRequest:
+      return answer_admin(exchange, [this, name = request.path.substr(rule.path.size())] {
+        return request_answer(context_.status, name);
+      });
     case Endpoint::kChat:
     case Endpoint::kCompletions:
     case Endpoint::kTokenize:
@@ -145,6 +166,24 @@ void ApiHandler::answer_metrics(const ExchangePtr& exchange) {
   if (!taken) answer_error(*exchange, overloaded("Too many scrapes at once", control_workers_));
 }
 
+void ApiHandler::answer_admin(const ExchangePtr& exchange,
+                              std::function<std::variant<std::string, api::ApiError>()> make_answer) {
+  const bool taken = control_workers_.post([exchange, make_answer = std::move(make_answer)] {
+    auto answer = make_answer();
+    if (const auto* error = std::get_if<api::ApiError>(&answer)) return answer_error(*exchange, *error);
+    answer_json(*exchange, 200, std::move(std::get<std::string>(answer)));
+  });
+  if (!taken) answer_error(*exchange, overloaded("Too many requests of administrators at once", control_workers_));
+}
+
+// Who asked is not known: it was refused before, or it does not matter.
+void ApiHandler::note_refusal(const Exchange& exchange, const http::Request& head, const api::ApiError& error) const {
+  if (!options_.access_log || !asks_for_an_answer(head.path)) return;
+  RequestLabels labels;
+  labels.service_class = "-";
+  log_refusal(exchange, labels, error, context_.clock.now());
+}
+
 void ApiHandler::post_body(Endpoint endpoint, std::string body, const ExchangePtr& exchange) {
   // The exchange must not keep itself alive through its own responder.
   exchange->responder->on_closed(
@@ -164,8 +203,11 @@ void ApiHandler::post_body(Endpoint endpoint, std::string body, const ExchangePt
   });
   if (taken) return;
   queued_bytes_.fetch_sub(bytes);
-  context_.status.count_refusal(context_.router.labels_of(exchange->identity), ErrorCode::kUnavailable);
-  answer_error(*exchange, overloaded("Too many requests wait to be read", text_workers_));
+  const RequestLabels labels = context_.router.labels_of(exchange->identity);
+  const api::ApiError error = overloaded("Too many requests wait to be read", text_workers_);
+  context_.status.count_refusal(labels, ErrorCode::kUnavailable);
+  if (options_.access_log) log_refusal(*exchange, labels, error, context_.clock.now());
+  answer_error(*exchange, error);
 }
 
 }  // namespace takt::serve

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,9 @@ class ApiHandler final : public http::Handler {
   void answer_ready(const Exchange& exchange) const;
   void answer_model(const Exchange& exchange, const std::string& name) const;
   void answer_metrics(const ExchangePtr& exchange);
+  // `make_answer` gives the body, or an error; it may take a while.
+  void answer_admin(const ExchangePtr& exchange, std::function<std::variant<std::string, api::ApiError>()> make_answer);
+  void note_refusal(const Exchange& exchange, const http::Request& head, const api::ApiError& error) const;
   void post_body(Endpoint endpoint, std::string body, const ExchangePtr& exchange);
 
   const ServeContext context_;

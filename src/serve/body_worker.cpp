@@ -9,6 +9,7 @@
 #include "api/write_answer.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "serve/access_log.h"
 #include "text/detokenizer.h"
 
 namespace takt::serve {
@@ -53,10 +54,12 @@ void BodyWorker::work_on(Endpoint endpoint, const std::string& body, const Excha
     status = Error::internal("The request could not be worked on");
   }
   if (status) return;
-  if (endpoint == Endpoint::kChat || endpoint == Endpoint::kCompletions)
+  const api::ApiError error = api::to_api_error(status.error());
+  if (endpoint == Endpoint::kChat || endpoint == Endpoint::kCompletions) {
     context_.status.count_refusal(labels, status.error().code);
-  spdlog::info("request {} refused: {}", api::request_name(exchange->id), to_string(status.error().code));
-  answer_error(*exchange, api::to_api_error(status.error()));
+    if (options_.access_log) log_refusal(*exchange, labels, error, context_.clock.now());
+  }
+  answer_error(*exchange, error);
 }
 
 Status BodyWorker::dispatch(Endpoint endpoint, const std::string& body, const ExchangePtr& exchange,
@@ -182,6 +185,7 @@ Status BodyWorker::generate(Generation generation, const ExchangePtr& exchange) 
   plan.head = {generation.kind,         api::answer_id(generation.kind, exchange->id),
                context_.unix_seconds(), generation.model->name,
                options.include_usage,   options.wants_logprobs()};
+  plan.labels = generation.route.labels;
   plan.stream = options.stream;
   plan.echo = generation.echo;
   plan.choices = options.choices;

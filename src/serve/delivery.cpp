@@ -14,10 +14,12 @@ namespace {
 // How often open answers are looked at without any event: fine enough for comment lines and slow readers.
 constexpr auto kTick = std::chrono::milliseconds(50);
 
-// The request that an answer-bearing event is about; null for the rest.
+// The request that an event is about; null for those that are about no single one.
 struct RequestOf {
   const RequestId* operator()(const Accepted& event) const { return &event.request; }
   const RequestId* operator()(const Admitted& event) const { return &event.request; }
+  const RequestId* operator()(const Seated& event) const { return &event.request; }
+  const RequestId* operator()(const Preempted& event) const { return &event.request; }
   const RequestId* operator()(const TokenSampled& event) const { return &event.request; }
   const RequestId* operator()(const PromptScored& event) const { return &event.request; }
   const RequestId* operator()(const ChoiceFinished& event) const { return &event.request; }
@@ -41,18 +43,19 @@ struct HandTo {
 
 // A fault in one answer's text ends that answer and no other.
 template <typename Work>
-void contain(Answer& answer, Work work) {
+void contain(Answer& answer, TimePoint now, Work work) {
   try {
     work();
   } catch (const std::exception& failure) {
     spdlog::error("request {}: {}", api::request_name(answer.id()), failure.what());
-    answer.fail(Error::internal("The answer could not be written"));
+    answer.fail(Error::internal("The answer could not be written"), now);
   }
 }
 
 }  // namespace
 
-Delivery::Delivery(const Clock& clock) : clock_(clock), load_(clock), thread_([this] { run(); }) {}
+Delivery::Delivery(const Clock& clock, std::vector<EventSink*> followers)
+    : clock_(clock), followers_(std::move(followers)), load_(clock), thread_([this] { run(); }) {}
 
 Delivery::~Delivery() {
   stop();
@@ -125,7 +128,7 @@ void Delivery::run() {
     flush_and_retire(now, tick);
   }
   for (auto& [id, answer] : answers_)
-    answer->give_up({ErrorCode::kUnavailable, "The server is shutting down", "draining"});
+    answer->give_up({ErrorCode::kUnavailable, "The server is shutting down", "draining"}, clock_.now());
   flush_and_retire(clock_.now(), false);
 }
 
@@ -147,19 +150,23 @@ void Delivery::take(std::unique_ptr<Answer>& answer) {
 }
 
 void Delivery::take(Fail& message) {
-  if (const auto found = answers_.find(message.id); found != answers_.end()) found->second->fail(message.error);
+  if (const auto found = answers_.find(message.id); found != answers_.end())
+    found->second->fail(message.error, clock_.now());
 }
 
 void Delivery::take(Abandon& message) {
-  if (const auto found = answers_.find(message.id); found != answers_.end()) found->second->abandon(message.cause);
+  if (const auto found = answers_.find(message.id); found != answers_.end())
+    found->second->abandon(message.cause, clock_.now());
 }
 
 void Delivery::take(std::vector<Event>& events) {
+  for (EventSink* follower : followers_) follower->publish(events);
   for (const Event& event : events) {
     std::visit(HandTo<LoadEstimate>{load_, event.at}, event.what);
     const RequestId* request = std::visit(RequestOf{}, event.what);
     Answer* answer = request != nullptr ? find(*request) : nullptr;
-    if (answer != nullptr) contain(*answer, [&] { std::visit(HandTo<Answer>{*answer, event.at}, event.what); });
+    if (answer != nullptr)
+      contain(*answer, event.at, [&] { std::visit(HandTo<Answer>{*answer, event.at}, event.what); });
   }
 }
 
@@ -170,9 +177,10 @@ Answer* Delivery::find(RequestId part) {
 
 void Delivery::flush_and_retire(TimePoint now, bool tick) {
   std::size_t retired = 0;
+  std::vector<Event> delivered;
   for (auto it = answers_.begin(); it != answers_.end();) {
     Answer& answer = *it->second;
-    contain(answer, [&] {
+    contain(answer, now, [&] {
       answer.flush(now);
       if (tick) answer.tick(now);
     });
@@ -180,11 +188,15 @@ void Delivery::flush_and_retire(TimePoint now, bool tick) {
       ++it;
       continue;
     }
-    for (const AnswerPart& part : answer.parts()) by_part_.erase(part.id);
+    for (const AnswerPart& part : answer.parts()) {
+      by_part_.erase(part.id);
+      delivered.push_back({now, Delivered{part.id, answer.outcome()}});
+    }
     it = answers_.erase(it);
     ++retired;
   }
   if (retired == 0) return;
+  for (EventSink* follower : followers_) follower->publish(delivered);
   {
     std::lock_guard lock(mutex_);
     open_ -= retired;

@@ -22,7 +22,9 @@ namespace takt::serve {
 // own: what waits in it is bounded by the tokens that accepted requests may still produce.
 class Delivery final : public EventSink {
  public:
-  explicit Delivery(const Clock& clock);
+  // `followers` get the same events on the thread that writes answers, before the answers do, and a Delivered event
+  // when the answer is done. They outlive this object. The engines' threads pay nothing for them.
+  explicit Delivery(const Clock& clock, std::vector<EventSink*> followers = {});
   ~Delivery() override;  // stop()
   Delivery(const Delivery&) = delete;
   Delivery& operator=(const Delivery&) = delete;
@@ -67,6 +69,7 @@ class Delivery final : public EventSink {
   void flush_and_retire(TimePoint now, bool tick);
 
   const Clock& clock_;
+  const std::vector<EventSink*> followers_;
   LoadEstimate load_;
 
   mutable std::mutex mutex_;

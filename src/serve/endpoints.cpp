@@ -19,6 +19,8 @@ constexpr EndpointRule kRules[] = {
     {"POST", "/v1/tokenize", Access::kNeedsKey, Endpoint::kTokenize},
     {"POST", "/v1/detokenize", Access::kNeedsKey, Endpoint::kDetokenize},
     {"GET", "/admin/config", Access::kNeedsAdmin, Endpoint::kConfig},
+    {"GET", "/admin/requests", Access::kNeedsAdmin, Endpoint::kRequests},
+    {"GET", "/admin/requests/", Access::kNeedsAdmin, Endpoint::kRequest},
 };
 
 bool matches(const EndpointRule& rule, std::string_view path) {

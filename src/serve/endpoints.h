@@ -19,7 +19,9 @@ enum class Endpoint : std::uint8_t {
   kCompletions,
   kTokenize,
   kDetokenize,
-  kConfig
+  kConfig,
+  kRequests,
+  kRequest
 };
 enum class Access : std::uint8_t { kOpen, kNeedsKey, kNeedsAdmin };
 

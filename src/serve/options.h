@@ -29,6 +29,9 @@ struct ServeOptions {
   // Without any key configured, callers on this machine may use /admin/*: for a server that only they can reach.
   bool local_admin = false;
 
+  // One line in the log for each request for an answer.
+  bool access_log = true;
+
   // What clients are told while the server drains.
   std::uint32_t drain_retry_after_seconds = 5;
 };

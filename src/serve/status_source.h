@@ -1,9 +1,12 @@
 // What the server shows of the parts that it does not know.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
+#include "core/ids.h"
 #include "core/request.h"
 
 namespace takt::serve {
@@ -20,6 +23,10 @@ class StatusSource {
   virtual Readiness readiness() const = 0;
   virtual std::string metrics_text() const = 0;
   virtual std::string metrics_content_type() const = 0;
+  // The life of one request as JSON; empty when it is not known (any more).
+  virtual std::optional<std::string> request_json(RequestId request) const = 0;
+  // Of those that took longest.
+  virtual std::string slowest_requests_json(std::size_t most) const = 0;
   // A generation request that ended before an engine accepted it, so that no event tells of it.
   virtual void count_refusal(const RequestLabels& labels, ErrorCode reason) = 0;
 };

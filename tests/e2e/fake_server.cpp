@@ -20,7 +20,8 @@ std::unique_ptr<FakeServer> FakeServer::start(FakeServerSettings settings) {
   return server;
 }
 
-FakeServer::FakeServer(FakeServerSettings settings) : settings_(std::move(settings)), delivery_(clock_) {}
+FakeServer::FakeServer(FakeServerSettings settings)
+    : settings_(std::move(settings)), delivery_(clock_, {&timelines_}) {}
 
 FakeServer::~FakeServer() {
   if (http_) http_->stop();
@@ -84,6 +85,25 @@ bool FakeServer::wait_free() const {
     const EngineStatus status = engine_->status();
     return status.running == 0 && status.waiting == 0 && status.blocks_owned == 0;
   });
+}
+
+metrics::TimelineContext FakeServer::timeline_context() const {
+  const auto place_of = [this](const metrics::Timeline& timeline) -> std::optional<metrics::QueuePlace> {
+    const auto place = delivery_.load().place_of(timeline.request);
+    if (!place) return std::nullopt;
+    return metrics::QueuePlace{place->position, place->predicted, WaitReason::kNone};
+  };
+  return {clock_.now(), {}, api::request_name, place_of};
+}
+
+std::optional<std::string> FakeServer::request_json(RequestId request) const {
+  const auto timeline = timelines_.find(request, clock_.now());
+  if (!timeline) return std::nullopt;
+  return metrics::timeline_json(*timeline, timeline_context());
+}
+
+std::string FakeServer::slowest_requests_json(std::size_t most) const {
+  return metrics::timelines_json(timelines_.slowest(most, clock_.now()), timeline_context());
 }
 
 serve::Readiness FakeServer::readiness() const {

@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "engine/engine.h"
 #include "http/server.h"
+#include "metrics/timeline_json.h"
+#include "metrics/timelines.h"
 #include "route/router.h"
 #include "serve/api_handler.h"
 
@@ -42,15 +44,19 @@ class FakeServer final : public serve::StatusSource, public serve::ConfigSource 
   serve::Readiness readiness() const override;
   std::string metrics_text() const override { return {}; }
   std::string metrics_content_type() const override { return "text/plain"; }
+  std::optional<std::string> request_json(RequestId request) const override;
+  std::string slowest_requests_json(std::size_t most) const override;
   void count_refusal(const RequestLabels&, ErrorCode) override {}
   std::string effective() const override { return "{}"; }
 
  private:
   explicit FakeServer(FakeServerSettings settings);
   bool build();
+  metrics::TimelineContext timeline_context() const;
 
   FakeServerSettings settings_;
   SteadyClock clock_;
+  metrics::Timelines timelines_{100};
   serve::Delivery delivery_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<route::Router> router_;

@@ -31,6 +31,7 @@ struct RequestHistory {
   std::vector<PromptLogprob> scored;
   std::uint32_t preempted = 0;
   std::vector<std::size_t> preempted_after;  // tokens of the choice so far, at each preemption
+  std::vector<std::pair<TimePoint, Seated>> seated;
   std::optional<Closed> closed;
   int events_after_close = 0;
 };
@@ -65,6 +66,10 @@ class Recorder final : public EventSink {
     history.admitted = e;
     history.admitted_at = at;
   }
+  void note(TimePoint at, const Seated& e) {
+    RequestHistory& history = touch(e.request);
+    history.seated.push_back({at, e});
+  }
   void note(TimePoint at, const TokenSampled& e) {
     ChoiceRecord& choice = touch(e.request).choices[e.choice];
     EXPECT_EQ(e.index, choice.tokens.size()) << "tokens of a choice come once and in order";
@@ -82,6 +87,7 @@ class Recorder final : public EventSink {
   }
   void note(TimePoint, const ChoiceFinished& e) { touch(e.request).choices[e.choice].finished = e; }
   void note(TimePoint, const Closed& e) { touch(e.request).closed = e; }
+  void note(TimePoint, const Delivered&) {}
   void note(TimePoint, const StepCommitted& e) {
     if (keep_steps) steps.push_back(e);
   }

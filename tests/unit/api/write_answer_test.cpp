@@ -73,9 +73,9 @@ TEST(WholeAnswer, HoldsMessageUsageAndTimings) {
   EXPECT_EQ(choice.at("message").at("role"), "assistant");
   EXPECT_EQ(choice.at("message").at("content"), "Hello");
   EXPECT_EQ(choice.at("finish_reason"), "stop");
-  EXPECT_EQ(answer.at("x_takt").at("seed"), 42);
-  EXPECT_EQ(answer.at("x_takt").at("queue_seconds"), 0.5);
-  EXPECT_EQ(answer.at("x_takt").at("waited_seconds").at("seat"), 0.25);
+  EXPECT_EQ(answer.at("takt").at("seed"), 42);
+  EXPECT_EQ(answer.at("takt").at("queue_seconds"), 0.5);
+  EXPECT_EQ(answer.at("takt").at("waited_seconds").at("seat"), 0.25);
 }
 
 // C12, C15

@@ -57,7 +57,9 @@ TEST_F(AnswerTest, AStreamHasItsGoldenTranscript) {
       events[3],
       head +
           R"(],"usage":{"prompt_tokens":7,"completion_tokens":2,"total_tokens":9,"prompt_tokens_details":{"cached_tokens":3}},)" +
-          R"("x_takt":{"seed":7,"queue_seconds":0E0,"ttft_seconds":0E0,"total_seconds":0E0,"preemptions":0,"waited_seconds":{}}})");
+          R"("takt":{"request":")" + name +
+          R"(","seed":7,"queue_seconds":0E0,"prefill_seconds":0E0,"decode_seconds":0E0,"ttft_seconds":0E0,)" +
+          R"("total_seconds":0E0,"cached_tokens":3,"preemptions":0,"waited_seconds":{}}})");
   EXPECT_EQ(events[4], "data: [DONE]");
   EXPECT_FALSE(record.aborted);
 }
@@ -82,7 +84,7 @@ TEST_F(AnswerTest, AWholeAnswerHoldsTheSameText) {
   EXPECT_EQ(body.at("choices").at(0).at("message").at("content"), "Hello");
   EXPECT_EQ(body.at("choices").at(0).at("finish_reason"), "stop");
   EXPECT_EQ(body.at("usage").at("completion_tokens"), 5);
-  EXPECT_EQ(body.at("x_takt").at("seed"), 9);
+  EXPECT_EQ(body.at("takt").at("seed"), 9);
 }
 
 // C7, C9: and what was computed past the stop is neither sent nor counted.

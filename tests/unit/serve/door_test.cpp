@@ -1,7 +1,10 @@
 // The door: who comes in, what there is, and how it closes.
 #include <boost/json.hpp>
 
+#include <algorithm>
+
 #include "serve/endpoints.h"
+#include "unit/serve/captured_log.h"
 #include "unit/serve/serve_fixture.h"
 
 namespace takt::test {
@@ -62,6 +65,54 @@ TEST_F(DoorTest, WhoMayNotComeInIsToldBeforeTheBody) {
   EXPECT_EQ(status("POST", "/v1/chat/completions", "sk-secret-1"), 503);
   EXPECT_EQ(status("GET", "/v1/models", "sk-secret-1"), 0);
   EXPECT_EQ(status_.refusals().size(), 1u);
+}
+
+// H10
+TEST_F(DoorTest, AdministratorsLookUpSingleRequests) {
+  serve::ServeOptions options;
+  options.local_admin = true;
+  start({}, options);
+  const auto answer = [&](const std::string& path, std::string query = {}) {
+    auto responder = std::make_shared<RecordingResponder>();
+    handler_->handle({"GET", path, std::move(query), {}, {}, "127.0.0.1"}, responder);
+    EXPECT_TRUE(responder->wait_ended());
+    return std::pair(responder->record().status, responder->record().body);
+  };
+  const std::pair<int, std::string> known{200, R"({"id":"0000000000000abc"})"};
+  for (const char* name : {"abc", "0000000000000abc", "chatcmpl-0000000000000abc", "cmpl-abc"})
+    EXPECT_EQ(answer(std::string("/admin/requests/") + name), known) << name;
+  EXPECT_EQ(answer("/admin/requests/def").first, 404);
+  for (const char* name : {"xyz", "-1", "0x1", "chatcmpl-", "00000000000000abc", "abc/d", " abc"})
+    EXPECT_EQ(answer(std::string("/admin/requests/") + name).first, 400) << name;
+  EXPECT_EQ(answer("/admin/requests").second, R"({"requests":[],"asked":10})");
+  EXPECT_EQ(answer("/admin/requests", "slowest=3").second, R"({"requests":[],"asked":3})");
+  for (const char* query :
+       {"slowest=0", "slowest=1001", "slowest=", "slowest=-1", "slowest=3x", "fastest=3", "slowest=3&x=1"})
+    EXPECT_EQ(answer("/admin/requests", query).first, 400) << query;
+}
+
+// One line whatever became of a request, with the code of its refusal and without what it was about.
+TEST_F(DoorTest, EveryRefusalLeavesOneAccessLine) {
+  start({{.key = "sk-secret-1", .tenant = "family"}}, {});
+  std::string logged;
+  {
+    const CapturedLog log;
+    const auto post = [&](std::string body, std::string key) {
+      return request("POST", "/v1/completions", std::move(body), {{"x-api-key", std::move(key)}});
+    };
+    ASSERT_TRUE(post(R"({"prompt":"canary"})", "sk-wrong-1")->wait_ended());
+    ASSERT_TRUE(post(R"({"prompt":"canary","top_p":7})", "sk-secret-1")->wait_ended());
+    ASSERT_TRUE(request("GET", "/v1/models", "", {{"x-api-key", "sk-wrong-1"}})->wait_ended());
+    ASSERT_TRUE(handler_->wait_until_idle(std::chrono::seconds(20)));
+    logged = log.text();
+  }
+  EXPECT_EQ(std::count(logged.begin(), logged.end(), '\n'), 2) << logged;
+  EXPECT_NE(logged.find("class=- tier=realtime tenant=- app=- outcome=refused code=invalid_api_key"), std::string::npos)
+      << logged;
+  EXPECT_NE(logged.find("class=chat tier=realtime tenant=family app=- outcome=refused code=invalid_value"),
+            std::string::npos)
+      << logged;
+  EXPECT_EQ(logged.find("canary"), std::string::npos);
 }
 
 // F18

@@ -76,8 +76,10 @@ TEST_F(GenerationTest, FourEqualRequestsKeepTheirNamesApart) {
   }
   ASSERT_TRUE(handler_->wait_until_idle(std::chrono::seconds(20)));
   for (const EngineRequest& request : engine_.submitted()) {
-    const std::string line =
-        "info request " + api::request_name(request.id) + " answered: 7 prompt tokens, 16 output tokens\n";
+    const std::string line = "info access id=" + api::request_name(request.id) +
+                             " class=chat tier=realtime tenant=default app=- outcome=answered code=- prompt_tokens=7 "
+                             "cached_tokens=0 output_tokens=16 queue_seconds=0.000 ttft_seconds=0.000 "
+                             "total_seconds=0.000\n";
     const std::string logged = log.text();
     const std::size_t at = logged.find(line);
     ASSERT_NE(at, std::string::npos) << logged;

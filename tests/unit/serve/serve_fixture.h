@@ -73,6 +73,13 @@ class FixedStatus final : public serve::StatusSource {
   serve::Readiness readiness() const override { return ready_; }
   std::string metrics_text() const override { return "takt_up 1\n"; }
   std::string metrics_content_type() const override { return "text/plain; version=0.0.4"; }
+  std::optional<std::string> request_json(RequestId request) const override {
+    if (request == RequestId(0xABC)) return R"({"id":"0000000000000abc"})";
+    return std::nullopt;
+  }
+  std::string slowest_requests_json(std::size_t most) const override {
+    return R"({"requests":[],"asked":)" + std::to_string(most) + "}";
+  }
   void count_refusal(const RequestLabels& labels, ErrorCode reason) override {
     std::lock_guard lock(mutex_);
     refusals_.emplace_back(labels.tenant, reason);

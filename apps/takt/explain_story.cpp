@@ -1,0 +1,257 @@
+#include "explain_story.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/json.hpp>
+#include <cstdint>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "terminal_text.h"
+
+namespace takt::app {
+namespace {
+
+namespace json = boost::json;
+
+// What a server says is any JSON: whatever is not as expected counts as absent.
+double number(const json::object& from, std::string_view key) {
+  const auto* value = from.if_contains(key);
+  boost::system::error_code error;
+  return value != nullptr && value->is_number() ? value->to_number<double>(error) : 0.0;
+}
+bool has(const json::object& from, std::string_view key) {
+  const auto* value = from.if_contains(key);
+  return value != nullptr && !value->is_null();
+}
+std::string text(const json::object& from, std::string_view key) {
+  const auto* value = from.if_contains(key);
+  return value != nullptr && value->is_string() ? terminal_line(std::string_view(value->as_string())) : "";
+}
+const json::object& object(const json::object& from, std::string_view key) {
+  static const json::object kNothing;
+  const auto* value = from.if_contains(key);
+  return value != nullptr && value->is_object() ? value->get_object() : kNothing;
+}
+std::vector<const json::object*> objects(const json::object& from, std::string_view key) {
+  std::vector<const json::object*> found;
+  const auto* value = from.if_contains(key);
+  if (value == nullptr || !value->is_array()) return found;
+  for (const auto& item : value->get_array()) {
+    if (item.is_object()) found.push_back(&item.get_object());
+  }
+  return found;
+}
+
+template <typename... Values>
+std::string format(const char* pattern, Values... values) {
+  std::array<char, 256> line{};
+  std::snprintf(line.data(), line.size(), pattern, values...);
+  return line.data();
+}
+
+std::string duration(double seconds) {
+  return seconds < 1.0 ? format("%.1f ms", seconds * 1e3) : format("%.2f s", seconds);
+}
+
+std::string tokens(double count) {
+  return format("%.0f token%s", count, count == 1.0 ? "" : "s");
+}
+
+struct Words {
+  const char* name;
+  const char* words;
+};
+
+constexpr Words kReasons[] = {
+    {"seat", "for a seat"},
+    {"step_time", "for time in a step"},
+    {"blocks", "for KV blocks"},
+    {"tier_ceiling", "for its tier's ceiling"},
+    {"fair_turn", "for its fair turn"},
+    {"window", "for a batch window"},
+    {"model", "for its model"},
+    {"swapped_out", "to be copied back"},
+    {"sibling", "for another choice to compute the prompt"},
+    {"preemption", "since a step that preempts admits nobody"},
+    {"batch_end", "for the running batch to end"},
+};
+
+std::string reason_words(std::string_view name) {
+  for (const Words& reason : kReasons) {
+    if (name == reason.name) return reason.words;
+  }
+  return "(" + terminal_line(name) + ")";
+}
+
+struct Cause {
+  std::string name;
+  double seconds = 0.0;
+};
+
+void add_cause(std::vector<Cause>& causes, const std::string& name, double seconds) {
+  const auto found = std::find_if(causes.begin(), causes.end(), [&](const Cause& c) { return c.name == name; });
+  if (found == causes.end()) {
+    causes.push_back({name, seconds});
+  } else {
+    found->seconds += seconds;
+  }
+}
+
+double length_of(const json::object& span) {
+  return number(span, "to_seconds") - number(span, "from_seconds");
+}
+
+// Where the time went, the largest share first. With several choices their times add up.
+std::vector<Cause> causes_of(const json::object& request) {
+  std::vector<Cause> causes;
+  json::object left = object(request, "seconds_by_state");
+  for (const json::object* span : objects(request, "spans")) {
+    const std::string state = text(*span, "state");
+    const json::object& waited = object(*span, "waited_seconds");
+    if (waited.empty()) add_cause(causes, state, length_of(*span));
+    for (const auto& [reason, seconds] : waited) {
+      add_cause(causes, state + " " + reason_words(reason), number(waited, reason));
+    }
+    if (has(left, state)) left[state] = number(left, state) - length_of(*span);
+  }
+  // Of spans that were not kept one by one.
+  constexpr double kRounding = 1e-4;
+  for (const auto& [state, seconds] : left) {
+    if (number(left, state) > kRounding) add_cause(causes, terminal_line(std::string_view(state)), number(left, state));
+  }
+  std::stable_sort(causes.begin(), causes.end(), [](const Cause& a, const Cause& b) { return a.seconds > b.seconds; });
+  return causes;
+}
+
+std::string shares(const json::object& request) {
+  constexpr double kBarWidth = 30.0;
+  const std::vector<Cause> causes = causes_of(request);
+  double all = 0.0;
+  for (const Cause& cause : causes) all += cause.seconds;
+  std::string lines;
+  for (const Cause& cause : causes) {
+    const double share = all > 0.0 ? cause.seconds / all : 0.0;
+    if (share < 0.001) continue;
+    lines += format("  %10s  %3.0f %%  ", duration(cause.seconds).c_str(), share * 100.0);
+    lines += std::string(static_cast<std::size_t>(std::max(1.0, share * kBarWidth)), '#');
+    lines += "  " + cause.name + "\n";
+  }
+  return lines;
+}
+
+std::string reasons_text(const json::object& span) {
+  std::string list;
+  const json::object& waited = object(span, "waited_seconds");
+  for (const auto& [reason, seconds] : waited) {
+    list += list.empty() ? ": " : ", ";
+    list += duration(number(waited, reason)) + " " + reason_words(reason);
+  }
+  return list;
+}
+
+std::string span_text(const json::object& span) {
+  const std::string state = text(span, "state");
+  std::string line = state + " for " + duration(length_of(span));
+  if (state == "preparing") return line + ": reading, template, tokens, hand-over to the engine";
+  if (state == "queued") return line + reasons_text(span);
+  if (state == "prefill" || state == "decode") return line + ": " + tokens(number(span, "tokens"));
+  if (state != "preempted") return line;
+  line += " by " + text(span, "in_favour_of") + " work";
+  line += text(span, "kind") == "seat" ? ", which took its seat"
+                                       : ", " + tokens(number(span, "dropped_tokens")) + " to compute again";
+  return line + reasons_text(span);
+}
+
+std::string spans_text(const json::object& request) {
+  const bool several = number(request, "choices") > 1;
+  std::string lines;
+  for (const json::object* span : objects(request, "spans")) {
+    lines += format("  %10s  ", duration(number(*span, "from_seconds")).c_str());
+    if (several) lines += format("choice %.0f ", number(*span, "choice"));
+    lines += span_text(*span) + "\n";
+  }
+  const double left_out = number(request, "spans_left_out");
+  if (left_out > 0) lines += format("  (%.0f more changes are in the shares only)\n", left_out);
+  return lines;
+}
+
+std::string end_text(const json::object& request) {
+  const std::string state = text(request, "state");
+  if (state != "ended") return "now: " + state;
+  const json::object& error = object(request, "error");
+  std::string line = "ended: " + text(request, "finish_reason");
+  if (const std::string outcome = text(request, "outcome"); outcome != "answered") line += ", answer " + outcome;
+  if (!error.empty()) line += " (" + text(error, "message") + ")";
+  return line;
+}
+
+std::string head_text(const json::object& request) {
+  std::string head = "Request " + text(request, "id") + ": class " + text(request, "service_class") + ", tier " +
+                     text(request, "tier");
+  if (const std::string tenant = text(request, "tenant"); !tenant.empty()) head += ", tenant " + tenant;
+  if (const std::string application = text(request, "application"); !application.empty())
+    head += ", application " + application;
+  if (const std::string model = text(request, "model"); !model.empty()) head += ", model " + model;
+  head += "\n  " + duration(number(request, "total_seconds")) + " in all, prompt of " +
+          tokens(number(request, "prompt_tokens"));
+  if (number(request, "cached_tokens") > 0) head += format(" (%.0f from the cache)", number(request, "cached_tokens"));
+  head += ", answer of " + tokens(number(request, "output_tokens"));
+  if (has(request, "ttft_seconds")) head += ", first after " + duration(number(request, "ttft_seconds"));
+  return head + "\n  " + end_text(request) + "\n";
+}
+
+std::string queue_text(const json::object& request) {
+  const json::object& queue = object(request, "queue");
+  if (queue.empty()) return {};
+  std::string line = format("  place in the queue: %.0f", number(queue, "position"));
+  if (has(queue, "starts_in_seconds")) line += ", starts in about " + duration(number(queue, "starts_in_seconds"));
+  if (has(queue, "reason")) line += ", waits " + reason_words(text(queue, "reason"));
+  return line + "\n";
+}
+
+Result<json::object> parse_object(std::string_view body) {
+  boost::system::error_code error;
+  json::value parsed = json::parse(body, error);
+  if (error || !parsed.is_object()) return Error{ErrorCode::kIo, "the server's answer is not understood", {}};
+  return std::move(parsed.get_object());
+}
+
+}  // namespace
+
+Result<std::string> request_story(std::string_view body) {
+  const auto request = parse_object(body);
+  if (!request) return request.error();
+  std::string story = head_text(*request) + queue_text(*request);
+  story += "\nWhere the time went:\n" + shares(*request);
+  story += "\nWhat happened, from its arrival on:\n" + spans_text(*request);
+  if (const json::object& gap = object(*request, "worst_gap"); !gap.empty()) {
+    story += "\nLongest pause between two tokens: " + duration(number(gap, "seconds")) + ", up to " +
+             duration(number(gap, "at_seconds")) + "\n";
+  }
+  return story;
+}
+
+Result<std::string> requests_table(std::string_view body) {
+  const auto answer = parse_object(body);
+  if (!answer) return answer.error();
+  std::string table = format("%-16s %-10s %-9s %10s %10s %7s %7s  %s\n", "id", "class", "state", "total", "first", "in",
+                             "out", "mostly");
+  for (const json::object* request : objects(*answer, "requests")) {
+    const std::string first = has(*request, "ttft_seconds") ? duration(number(*request, "ttft_seconds")) : "-";
+    table += format("%-16s %-10s %-9s %10s %10s %7.0f %7.0f  ", text(*request, "id").c_str(),
+                    text(*request, "service_class").c_str(), text(*request, "state").c_str(),
+                    duration(number(*request, "total_seconds")).c_str(), first.c_str(),
+                    number(*request, "prompt_tokens"), number(*request, "output_tokens"));
+    const std::vector<Cause> causes = causes_of(*request);
+    double all = 0.0;
+    for (const Cause& cause : causes) all += cause.seconds;
+    if (!causes.empty() && all > 0.0)
+      table += causes.front().name + format(" (%.0f %%)", causes.front().seconds / all * 100.0);
+    table += "\n";
+  }
+  return table;
+}
+
+}  // namespace takt::app
