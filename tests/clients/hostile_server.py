@@ -47,7 +47,7 @@ class HostileServer:
                 return request
             request += piece
         head, body = request.split(b"\r\n\r\n", 1)
-        length = next(int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:"))
+        length = next((int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), 0)
         while len(body) < length:
             piece = client.recv(65536)
             if not piece:

@@ -57,7 +57,7 @@ TEST(ApiTimeline, AStreamsLastChunkHasTheSame) {
   ASSERT_GE(events.size(), 2u);
   const auto usage = json::parse(events[events.size() - 2].data).as_object();
   const json::object& times = usage.at("takt").as_object();
-  EXPECT_EQ(times.at("request"), stream->head()->header("x-request-id"));
+  EXPECT_EQ(times.at("request").as_string(), stream->head()->header("x-request-id"));
   for (const char* field : {"queue_seconds", "prefill_seconds", "decode_seconds", "total_seconds"})
     EXPECT_GE(times.at(field).to_number<double>(), 0.0) << field;
   EXPECT_GT(times.at("decode_seconds").to_number<double>(), 0.006);
@@ -89,7 +89,8 @@ TEST(ApiTimeline, AWaitingRequestHasAPlaceAndThenAReasonForItsWait) {
   EXPECT_GT(timeline.at("queue").at("starts_in_seconds").to_number<double>(), 0.0);
   const auto slowest = request(server->port(), "GET", "/admin/requests?slowest=1", {});
   ASSERT_TRUE(slowest);
-  EXPECT_EQ(json::parse(slowest->body).at("requests").at(0).at("id"), running->head()->header("x-request-id"));
+  EXPECT_EQ(json::parse(slowest->body).at("requests").at(0).at("id").as_string(),
+            running->head()->header("x-request-id"));
 
   running->connection().reset();
   BodyReader body(*waiting, *head);
