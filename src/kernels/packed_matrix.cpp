@@ -141,6 +141,62 @@ void pack_row(Path path, const std::byte* row, std::size_t cols, std::size_t lan
   }
 }
 
+void take_nibbles(const std::uint8_t* lines, std::size_t lane, std::byte* bytes) {
+  for (std::size_t j = 0; j < kNibbleLines; ++j) std::memcpy(bytes + j * 4, lines + j * kLineBytes + lane * 4, 4);
+}
+
+void unpack_block(const StripeQ4_0& block, std::size_t lane, std::byte* out) {
+  std::memcpy(out, &block.scales[lane], 2);
+  take_nibbles(block.lines, lane, out + 2);
+}
+
+void unpack_block(const StripeQ4_1& block, std::size_t lane, std::byte* out) {
+  std::memcpy(out, &block.scales[lane], 2);
+  std::memcpy(out + 2, &block.mins[lane], 2);
+  take_nibbles(block.lines, lane, out + 4);
+}
+
+void unpack_block(const StripeQ8_0& block, std::size_t lane, std::byte* out) {
+  std::memcpy(out, &block.scales[lane], 2);
+  for (std::size_t j = 0; j < 8; ++j) std::memcpy(out + 2 + j * 4, block.lines + j * kLineBytes + lane * 4, 4);
+}
+
+void unpack_block(const StripeQ4_K& block, std::size_t lane, std::byte* out) {
+  std::memcpy(out, &block.scales[lane], 2);
+  std::memcpy(out + 2, &block.mins[lane], 2);
+  const auto scale = [&](std::size_t j) -> unsigned { return block.sub_scales[j][lane]; };
+  const auto min = [&](std::size_t j) -> unsigned { return block.sub_mins[j / 2][lane][j % 2]; };
+  for (std::size_t j = 0; j < 4; ++j) {
+    out[4 + j] = static_cast<std::byte>(scale(j) | (scale(j + 4) >> 4U << 6U));
+    out[8 + j] = static_cast<std::byte>(min(j) | (min(j + 4) >> 4U << 6U));
+    out[12 + j] = static_cast<std::byte>((scale(j + 4) & 15U) | ((min(j + 4) & 15U) << 4U));
+  }
+  for (std::size_t pair = 0; pair < 4; ++pair) {
+    std::byte even[16];
+    std::byte odd[16];
+    take_nibbles(block.lines[2 * pair], lane, even);
+    take_nibbles(block.lines[2 * pair + 1], lane, odd);
+    std::byte* nibbles = out + 16 + pair * 32;
+    for (std::size_t k = 0; k < 16; ++k) {
+      nibbles[k] = (even[k] & std::byte{15}) | (odd[k] << 4U);
+      nibbles[k + 16] = (even[k] >> 4U) | (odd[k] & std::byte{0xF0});
+    }
+  }
+}
+
+template <typename Block>
+void unpack_blocks(const std::byte* stripe, std::size_t lane, std::size_t first, std::size_t count,
+                   std::size_t file_block, std::byte* out) {
+  const auto* blocks = reinterpret_cast<const Block*>(stripe);
+  for (std::size_t b = 0; b < count; ++b) unpack_block(blocks[first + b], lane, out + b * file_block);
+}
+
+template <typename Word>
+void unpack_plain(const std::byte* stripe, std::size_t lane, std::size_t first, std::size_t count, std::byte* out) {
+  for (std::size_t k = 0; k < count; ++k)
+    std::memcpy(out + k * sizeof(Word), stripe + ((first + k) * kLanes + lane) * sizeof(Word), sizeof(Word));
+}
+
 Status check_shape(TensorType type, std::size_t bytes, std::size_t rows, std::size_t cols) {
   const TensorTypeInfo& info = tensor_type_info(type);
   if (!info.weights)
@@ -185,6 +241,32 @@ Result<PackedMatrix> PackedMatrix::pack(TensorType type, std::span<const std::by
     }
   });
   return matrix;
+}
+
+void PackedMatrix::unpack(std::size_t row, std::size_t first, std::size_t count, std::byte* out) const {
+  const std::byte* packed = stripe(row / kLanes);
+  const std::size_t lane = row % kLanes;
+  const TensorTypeInfo& info = tensor_type_info(type_);
+  const std::size_t block = first / info.block_elements;
+  const std::size_t blocks = count / info.block_elements;
+  switch (path_) {
+    case Path::kQ4_0:
+      return unpack_blocks<StripeQ4_0>(packed, lane, block, blocks, info.block_bytes, out);
+    case Path::kQ4_1:
+      return unpack_blocks<StripeQ4_1>(packed, lane, block, blocks, info.block_bytes, out);
+    case Path::kQ8_0:
+      return unpack_blocks<StripeQ8_0>(packed, lane, block, blocks, info.block_bytes, out);
+    case Path::kQ4_K:
+      return unpack_blocks<StripeQ4_K>(packed, lane, block, blocks, info.block_bytes, out);
+    case Path::kF32:
+      return unpack_plain<float>(packed, lane, first, count, out);
+    case Path::kF16:
+    case Path::kBF16:
+      return unpack_plain<std::uint16_t>(packed, lane, first, count, out);
+    case Path::kDequantise:
+      std::memcpy(out, file_row(row) + row_bytes(type_, first), row_bytes(type_, count));
+      return;
+  }
 }
 
 ActivationFormats PackedMatrix::activation_formats() const {

@@ -53,6 +53,9 @@ class PackedMatrix {
   const std::byte* stripe(std::size_t i) const { return packed_.data() + i * stripe_bytes(); }
   const std::byte* file_row(std::size_t i) const { return file_.data() + i * row_bytes(type_, cols_); }
 
+  // Writes `count` values of row `row` from value `first` on as the file has them; both are whole blocks of the type.
+  void unpack(std::size_t row, std::size_t first, std::size_t count, std::byte* out) const;
+
  private:
   TensorType type_ = TensorType::kF32;
   Path path_ = Path::kDequantise;

@@ -78,17 +78,19 @@ void apply_rope(const Compute& compute, const RopeAngles& angles, RopeOrder orde
   });
 }
 
-Status look_up_rows(TensorType type, std::span<const std::byte> table, std::span<const std::int32_t> ids,
-                    MatrixView out) {
-  if (out.cols == 0 || out.cols % tensor_type_info(type).block_elements != 0 || out.rows < ids.size()) {
+Status look_up_rows(const PackedMatrix& table, std::span<const std::int32_t> ids, MatrixView out) {
+  constexpr std::size_t kPiece = 256;  // values; whole blocks of every type
+  alignas(64) std::byte bytes[kPiece * sizeof(float)];
+  if (out.cols != table.cols() || out.rows < ids.size())
     return Error::internal("embedding: the output does not fit the table's rows");
-  }
-  const std::size_t bytes = row_bytes(type, out.cols);
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] < 0 || static_cast<std::size_t>(ids[i]) >= table.size() / bytes)
+    if (ids[i] < 0 || static_cast<std::size_t>(ids[i]) >= table.rows())
       return Error::internal("embedding: a token outside the table");
-    if (!dequantise_row(type, table.data() + static_cast<std::size_t>(ids[i]) * bytes, out.row(i), out.cols)) {
-      return Error::internal("embedding: the table's type cannot be computed with");
+    for (std::size_t k = 0; k < out.cols; k += kPiece) {
+      const std::size_t count = std::min(kPiece, out.cols - k);
+      table.unpack(static_cast<std::size_t>(ids[i]), k, count, bytes);
+      if (!dequantise_row(table.type(), bytes, out.row(i) + k, count))
+        return Error::internal("embedding: the table's type cannot be computed with");
     }
   }
   return {};

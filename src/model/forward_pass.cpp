@@ -33,10 +33,8 @@ void ForwardPass::prepare_rope(const RopeFrequencies& frequencies) {
   if (status_.ok()) workspace_.rope.assign(rows_.positions, frequencies.frequency, frequencies.magnitude);
 }
 
-void ForwardPass::embed(const EmbeddingTable& table) {
-  if (!status_.ok()) return;
-  check(look_up_rows(table.type, {table.bytes.data(), table.rows * row_bytes(table.type, table.cols)}, rows_.tokens,
-                     view(Buffer::kHidden)));
+void ForwardPass::embed(const Linear& table) {
+  if (status_.ok()) check(look_up_rows(table.weight, rows_.tokens, view(Buffer::kHidden)));
 }
 
 void ForwardPass::normalise(const std::vector<float>& weight, float epsilon) {

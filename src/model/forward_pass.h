@@ -28,7 +28,7 @@ class ForwardPass {
   // Angles of the step's positions, for all its layers.
   void prepare_rope(const RopeFrequencies& frequencies);
 
-  void embed(const EmbeddingTable& table);                                              // tokens -> hidden
+  void embed(const Linear& table);                                                      // tokens -> hidden
   void normalise(const std::vector<float>& weight, float epsilon);                      // hidden -> normalised (RMS)
   void project_queries_keys_values(const Linear& q, const Linear& k, const Linear& v);  // from normalised
   void rotate(RopeOrder order, std::size_t head_size);                                  // queries and keys

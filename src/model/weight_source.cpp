@@ -25,10 +25,6 @@ std::size_t packed_bytes(TensorType type, std::size_t outputs, std::size_t input
 
 }  // namespace
 
-void EmbeddingTable::look_up(std::size_t row, float* out) const {
-  dequantise_row(type, bytes.data() + row * row_bytes(type, cols), out, cols);
-}
-
 void WeightSource::fail(Error error) {
   if (status_.ok()) status_ = std::move(error);
 }
@@ -75,8 +71,7 @@ bool WeightSource::read(const GgufTensor& tensor, AlignedBuffer& out) {
     fail(Error::invalid(tensor.name, "tensor " + tensor.name + ": holds a value that is not finite (NaN or infinity)"));
     return false;
   }
-  // A tied output layer reads the embedding a second time.
-  bytes_done_ = std::min(bytes_done_ + tensor.bytes, bytes_total_);
+  bytes_done_ += tensor.bytes;
   if (progress_) progress_(bytes_done_, bytes_total_);
   return true;
 }
@@ -144,18 +139,6 @@ std::vector<float> WeightSource::vector(const std::string& name, std::size_t siz
 
 std::vector<float> WeightSource::optional_vector(const std::string& name, std::size_t size) {
   return has(name) ? vector(name, size) : std::vector<float>();
-}
-
-EmbeddingTable WeightSource::embedding(const std::string& name, std::size_t rows, std::size_t cols) {
-  EmbeddingTable out;
-  const GgufTensor* tensor = find(name, {cols, rows});
-  if (tensor == nullptr) return out;
-  memory_bytes_ += tensor->bytes;
-  if (pool_ == nullptr || !read(*tensor, keep_ ? out.bytes : staging_) || !keep_) return out;
-  out.type = tensor->type;
-  out.rows = rows;
-  out.cols = cols;
-  return out;
 }
 
 }  // namespace takt

@@ -27,17 +27,6 @@ struct Linear {
   AlignedBuffer file_bytes;  // of types that are computed with as the file has them; `weight` refers to it
 };
 
-// Rows to be looked up, as the file has them.
-struct EmbeddingTable {
-  TensorType type = TensorType::kF32;
-  std::size_t rows = 0;
-  std::size_t cols = 0;
-  AlignedBuffer bytes;
-
-  // Writes the `cols` values of a row below `rows`.
-  void look_up(std::size_t row, float* out) const;
-};
-
 // Bytes read so far and in all. Called from the loading thread, after each tensor.
 using LoadProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
@@ -57,7 +46,6 @@ class WeightSource {
   std::vector<Linear> linears(const std::string& name, std::size_t count, std::size_t outputs, std::size_t inputs);
   std::vector<float> vector(const std::string& tensor, std::size_t size);
   std::vector<float> optional_vector(const std::string& tensor, std::size_t size);
-  EmbeddingTable embedding(const std::string& tensor, std::size_t rows, std::size_t cols);
 
   const Status& status() const { return status_; }
   std::size_t memory_bytes() const { return memory_bytes_; }  // of everything given so far

@@ -1,6 +1,7 @@
 #include "model/architectures/llama.h"
 
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,11 +20,13 @@ struct LlamaLayer {
 };
 
 struct LlamaWeights {
-  EmbeddingTable embedding;
+  Linear embedding;
   std::vector<LlamaLayer> layers;
   std::vector<float> output_norm;
-  Linear output;
+  std::optional<Linear> output;  // empty: tied to the embedding
   RopeFrequencies rope;
+
+  const Linear& output_layer() const { return output ? *output : embedding; }
 };
 
 LlamaLayer read_layer(const Hyperparameters& h, WeightSource& source, std::uint32_t index) {
@@ -53,13 +56,12 @@ LlamaLayer read_layer(const Hyperparameters& h, WeightSource& source, std::uint3
 
 LlamaWeights read_weights(const Hyperparameters& h, WeightSource& source) {
   LlamaWeights weights;
-  weights.embedding = source.embedding("token_embd.weight", h.vocabulary, h.embedding_length);
+  weights.embedding = source.linear("token_embd", h.vocabulary, h.embedding_length);
   for (std::uint32_t i = 0; i < h.layers && source.status().ok(); ++i) {
     weights.layers.push_back(read_layer(h, source, i));
   }
   weights.output_norm = source.vector("output_norm.weight", h.embedding_length);
-  const bool tied = !source.has("output.weight");
-  weights.output = source.linear(tied ? "token_embd" : "output", h.vocabulary, h.embedding_length);
+  if (source.has("output.weight")) weights.output = source.linear("output", h.vocabulary, h.embedding_length);
   weights.rope = make_rope_frequencies(h, source.optional_vector("rope_freqs.weight", h.rope_dimensions / 2));
   return weights;
 }
@@ -113,7 +115,7 @@ class LlamaDecoder final : public Decoder {
 
   Status logits(const Compute& compute, std::span<const std::uint32_t> rows, DecoderWorkspace& workspace,
                 MatrixView out) const override {
-    return output_logits(compute, rows, weights_.output_norm, h_.rms_epsilon, weights_.output, workspace, out);
+    return output_logits(compute, rows, weights_.output_norm, h_.rms_epsilon, weights_.output_layer(), workspace, out);
   }
 
  private:

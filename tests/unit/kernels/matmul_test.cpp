@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -133,6 +134,24 @@ TEST_P(MatmulOfType, TakesNanAndInfinityWithoutHarmAndOnlyInTheirOwnRow) {
     EXPECT_TRUE(same_bits(std::span(got).first(shape.rows), std::span(clean).first(shape.rows)));
     EXPECT_TRUE(same_bits(std::span(got).last(shape.rows), std::span(clean).last(shape.rows)));
     EXPECT_TRUE(std::isnan(got[shape.rows]));
+  }
+}
+
+TEST_P(MatmulOfType, KeepsEveryBitOfTheFileWhenItIsPacked) {
+  const TensorType type = GetParam();
+  ThreadPool pool(1);
+  for (const Shape shape : shapes_of(type)) {
+    const std::vector<std::byte> weights = random_weights(type, 15, shape.rows, shape.cols);
+    const auto packed = PackedMatrix::pack(type, weights, shape.rows, shape.cols, pool);
+    ASSERT_TRUE(packed);
+    const std::size_t block = tensor_type_info(type).block_elements;
+    const std::size_t skipped = shape.cols > block ? block : 0;
+    for (std::size_t row = 0; row < shape.rows; ++row) {
+      std::vector<std::byte> got(row_bytes(type, shape.cols - skipped));
+      packed->unpack(row, skipped, shape.cols - skipped, got.data());
+      const auto from = std::span(weights).subspan(row * row_bytes(type, shape.cols) + row_bytes(type, skipped));
+      EXPECT_TRUE(std::equal(got.begin(), got.end(), from.begin())) << "row " << row;
+    }
   }
 }
 

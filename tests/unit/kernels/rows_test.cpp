@@ -173,15 +173,20 @@ TEST(Argmax, IsTheFirstOfTheLargestAndNeverNan) {
 }
 
 TEST(LookUpRows, GivesTheFilesOwnValuesAndRefusesIdsOutsideTheTable) {
-  const std::vector<float> table = random_floats(10, 4 * 32);
-  std::vector<float> out(2 * 32);
-  const std::vector<std::int32_t> ids = {3, 0};
-  ASSERT_TRUE(look_up_rows(TensorType::kF32, std::as_bytes(std::span(table)), ids, view_of(out, 2, 32)));
-  EXPECT_TRUE(same_bits(std::span(out).first(32), std::span(table).last(32)));
-  for (const std::int32_t id : {-1, 4}) {
+  ThreadPool pool(1);
+  std::vector<float> table = random_floats(10, 20 * 300);
+  const auto packed = PackedMatrix::pack(TensorType::kF32, std::as_bytes(std::span(table)), 20, 300, pool);
+  ASSERT_TRUE(packed);
+  std::vector<float> out(2 * 300);
+  const std::vector<std::int32_t> ids = {19, 0};
+  ASSERT_TRUE(look_up_rows(*packed, ids, view_of(out, 2, 300)));
+  EXPECT_TRUE(same_bits(std::span(out).first(300), std::span(table).last(300)));
+  EXPECT_TRUE(same_bits(std::span(out).last(300), std::span(table).first(300)));
+  for (const std::int32_t id : {-1, 20}) {
     const std::vector<std::int32_t> wrong = {id};
-    EXPECT_FALSE(look_up_rows(TensorType::kF32, std::as_bytes(std::span(table)), wrong, view_of(out, 2, 32)));
+    EXPECT_FALSE(look_up_rows(*packed, wrong, view_of(out, 2, 300)));
   }
+  EXPECT_FALSE(look_up_rows(*packed, ids, view_of(out, 2, 299)));
 }
 
 }  // namespace
