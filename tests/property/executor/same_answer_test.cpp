@@ -1,8 +1,13 @@
 // Promise 2 (C1, C2, C3, C4, B11): the tokens and logprobs of a request depend on the request alone, to the bit.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <numeric>
 #include <string>
 
@@ -20,15 +25,17 @@ struct Machine {
   int threads = 2;
 };
 
+constexpr const char* kTinyModel = TAKT_SOURCE_DIR "/tests/data/tiny.gguf";
+
 class Requests : public ::testing::Test {
  protected:
-  std::unique_ptr<CpuExecutor> make(const Machine& machine) {
+  std::unique_ptr<CpuExecutor> make(const Machine& machine, const std::string& model = kTinyModel) {
     CpuExecutorOptions options;
     options.isa = machine.isa;
     options.threads = machine.threads;
     options.kv_blocks = 64 * kBlocksPerSequence;
     options.max_step_tokens = 2048;
-    auto executor = CpuExecutor::load(TAKT_SOURCE_DIR "/tests/data/tiny.gguf", options, clock_);
+    auto executor = CpuExecutor::load(model, options, clock_);
     EXPECT_TRUE(executor.ok()) << (executor.ok() ? "" : executor.error().message);
     return executor.ok() ? std::move(*executor) : nullptr;
   }
@@ -218,6 +225,64 @@ TEST_P(SameAnswer, OnEveryInstructionSetAndNumberOfThreads) {
     }
   }
   for (const Answer& answer : answers) EXPECT_EQ(answer, answers.front());
+}
+
+// The tiny model with rope scaling from 32 positions on: entries that fill whole alignment units are put in before the
+// others, so its tensors stay aligned.
+std::string with_rope_scaling(const std::string& type) {
+  std::ifstream file(kTinyModel, std::ios::binary);
+  std::string model((std::istreambuf_iterator<char>(file)), {});
+  const auto number = [](auto value) {
+    std::string bytes(sizeof value, '\0');
+    std::memcpy(bytes.data(), &value, sizeof value);
+    return bytes;
+  };
+  const auto text = [&](const std::string& value) { return number(std::uint64_t{value.size()}) + value; };
+  constexpr std::uint32_t kUint32 = 4;
+  constexpr std::uint32_t kFloat32 = 6;
+  constexpr std::uint32_t kString = 8;
+  std::string entries = text("llama.rope.scaling.type") + number(kString) + text(type) +
+                        text("llama.rope.scaling.factor") + number(kFloat32) + number(8.0F) +
+                        text("llama.rope.scaling.original_context_length") + number(kUint32) +
+                        number(std::uint32_t{32}) + text("padding") + number(kString);
+  entries += text(std::string(32 - (entries.size() + sizeof(std::uint64_t)) % 32, '.'));
+  constexpr std::size_t kCountAt = 16;
+  constexpr std::size_t kHeader = 24;
+  std::uint64_t count = 0;
+  std::memcpy(&count, model.data() + kCountAt, sizeof count);
+  model.replace(kCountAt, sizeof count, number(count + 4));
+  return model.insert(kHeader, entries);
+}
+
+// C5: rope is scaled by the model alone: a sequence beyond the original context changes nothing for a short one in the
+// same step, nor the other way round.
+TEST_P(SameAnswer, OfShortAndLongSequencesOfAScaledModelInOneStep) {
+  const Answer unscaled = run_alone(*make({}), probe(GetParam()), kPrompt);
+  for (const std::string type : {"linear", "yarn"}) {
+    const auto path =
+        std::filesystem::path(::testing::TempDir()) / ("takt-scaled-" + type + std::to_string(::getpid()) + ".gguf");
+    std::ofstream(path, std::ios::binary) << with_rope_scaling(type);
+    const auto executor = make({}, path.string());
+    std::filesystem::remove(path);
+    ASSERT_NE(executor, nullptr);
+    const auto sequence = [&](std::uint32_t prompt, std::uint32_t first_block) {
+      return Sequence(first_block + 1, 42, prompt, first_block, GetParam());
+    };
+    Sequence together[] = {sequence(9, 0), sequence(kPrompt, kBlocksPerSequence), sequence(20, 2 * kBlocksPerSequence)};
+    Answer alone[3];
+    for (std::size_t i = 0; i < 3; ++i) alone[i] = run_alone(*executor, together[i], kPrompt);
+    EXPECT_NE(alone[1], unscaled) << type;
+    for (const Sequence& s : together) ASSERT_TRUE(executor->open(s.spec()).ok());
+    while (std::any_of(std::begin(together), std::end(together), [](const Sequence& s) { return !s.done(); })) {
+      std::vector<std::pair<Sequence*, std::uint32_t>> work;
+      for (Sequence& s : together) {
+        if (!s.done()) work.emplace_back(&s, 7);
+      }
+      step(*executor, work);
+      ASSERT_FALSE(HasFatalFailure());
+    }
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(together[i].answer, alone[i]) << type << ", sequence " << i;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Requests, SameAnswer, ::testing::Bool(), [](const ::testing::TestParamInfo<bool>& greedy) {
