@@ -18,6 +18,10 @@ std::int64_t unix_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+std::int64_t unix_nanoseconds() {
+  return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
 const char* outcome_name(http::AccessRecord::Outcome outcome) {
   using Outcome = http::AccessRecord::Outcome;
   switch (outcome) {
@@ -55,7 +59,9 @@ Result<std::unique_ptr<InferenceServer>> InferenceServer::listen(const config::S
                                                                  route::KeyRing keys) {
   std::unique_ptr<InferenceServer> server(new InferenceServer(config, model_names, std::move(keys)));
   if (!config.process.step_log.empty()) {
-    auto log = metrics::StepLog::open(config.process.step_log, model_names, server->clock_.now());
+    auto log =
+        metrics::StepLog::open({config.process.step_log, config.process.step_log_bytes, config.process.step_log_files},
+                               model_names, unix_nanoseconds());
     if (!log) return log.error();
     server->step_log_ = std::move(*log);
   }
@@ -85,9 +91,11 @@ Status InferenceServer::make_engine(ServableModel& model, ModelIndex index) {
   if (!samples) return samples.error();
   measured_steps_.push_back(fit_step_time(*samples));
   auto step_time = std::make_unique<LinearStepTimeModel>(measured_steps_.back());
-  std::vector<EventSink*> sinks{&delivery_, &metrics_};
-  if (step_log_) sinks.push_back(step_log_.get());
-  auto engine = Engine::create(std::move(model.executor), clock_, options, std::move(sinks), std::move(step_time));
+  const StepTimeTerms& terms = measured_steps_.back();
+  SchedulerTape* tape =
+      step_log_ ? &step_log_->tape(index, {terms.per_step, terms.per_token, terms.per_attended}) : nullptr;
+  auto engine =
+      Engine::create(std::move(model.executor), clock_, options, {&delivery_, &metrics_}, std::move(step_time), tape);
   if (!engine) return engine.error();
   engines_.push_back(std::move(*engine));
   return {};

@@ -40,7 +40,7 @@ constexpr Flag kFlags[] = {
     {"--kv-bytes", "compute.kv_bytes", "Size of the KV cache"},
     {"--kv-blocks", "compute.kv_blocks", "Size of the KV cache in blocks"},
     {"--drain-seconds", "server.drain_seconds", "How long running answers may finish after SIGTERM"},
-    {"--step-log", "server.step_log", "Write a JSON line per step to this file"},
+    {"--step-log", "server.step_log", "Write what is planned in each step to this file (takt steps)"},
     {"--log-level", "server.log_level", "trace, debug, info, warning, error, critical or off"},
 };
 

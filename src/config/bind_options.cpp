@@ -18,6 +18,8 @@ void bind(OptionTable& table, ProcessOptions& process) {
   table.add_choice("server.log_level", process.log_level,
                    {"trace", "debug", "info", "warning", "error", "critical", "off"});
   table.add_text("server.step_log", process.step_log);
+  table.add_integer("server.step_log_bytes", process.step_log_bytes, 1 << 20, kTebibyte);
+  table.add_integer("server.step_log_files", process.step_log_files, 1, 10'000);
   table.add_integer("server.kept_requests", process.kept_requests, 0, 1'000'000);
 }
 

@@ -15,6 +15,8 @@ struct ProcessOptions {
   Duration drain = std::chrono::seconds(30);
   std::string log_level = "info";
   std::string step_log;              // path; empty: off
+  std::size_t step_log_bytes = std::size_t{64} * 1024 * 1024;
+  std::size_t step_log_files = 4;
   std::size_t kept_requests = 1000;  // timelines of requests that ended
 };
 

@@ -98,14 +98,14 @@ const char* to_string(StepOutcome outcome) {
 class Engine::Impl {
  public:
   Impl(std::unique_ptr<Executor> executor, const Clock& clock, EngineOptions options, std::vector<EventSink*> sinks,
-       std::unique_ptr<KvCache> kv, std::unique_ptr<StepTimeModel> step_time)
+       std::unique_ptr<KvCache> kv, std::unique_ptr<StepTimeModel> step_time, SchedulerTape* tape)
       : executor_(std::move(executor)),
         clock_(clock),
         options_(options),
         kv_(std::move(kv)),
         step_time_(std::move(step_time)),
         door_(DoorLimits{options.sched.max_sequences, options.realtime, options.batch}),
-        loop_({*executor_, clock, *kv_, *step_time_, door_, board_, std::move(sinks)}, options, options.sched) {
+        loop_({*executor_, clock, *kv_, *step_time_, door_, board_, std::move(sinks), tape}, options, options.sched) {
     board_.note_progress(clock.now());
   }
 
@@ -266,7 +266,7 @@ class Engine::Impl {
 
 Result<std::unique_ptr<Engine>> Engine::create(std::unique_ptr<Executor> executor, const Clock& clock,
                                                EngineOptions options, std::vector<EventSink*> sinks,
-                                               std::unique_ptr<StepTimeModel> step_time) {
+                                               std::unique_ptr<StepTimeModel> step_time, SchedulerTape* tape) {
   const ExecutorCapabilities& caps = executor->capabilities();
   if (const Status complete = check_capabilities(caps); !complete.ok()) return complete.error();
   Result<SchedulerOptions> sched = effective_scheduler_options(options.sched, caps);
@@ -290,7 +290,7 @@ Result<std::unique_ptr<Engine>> Engine::create(std::unique_ptr<Executor> executo
     step_time = std::make_unique<LinearStepTimeModel>(fit_step_time(samples.value()));
   }
   auto impl = std::make_unique<Impl>(std::move(executor), clock, options, std::move(sinks), std::move(kv.value()),
-                                     std::move(step_time));
+                                     std::move(step_time), tape);
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
 }
 

@@ -31,14 +31,18 @@ enum class StepOutcome : std::uint8_t {
 };
 const char* to_string(StepOutcome outcome);
 
+class SchedulerTape;  // sched/tape.h
+
 class Engine final : public Submitter {
  public:
   // Checks the options against the executor, measures it (options.warm_up) and fits the step-time model. `clock`,
   // `sinks` and what they point to outlive the engine. `step_time`: a model of the caller's own instead of the measured
-  // one. Errors: kInvalidArgument, field = the option that contradicts another; the executor's own.
+  // one. `tape`: records what is planned; null: nothing does. Errors: kInvalidArgument, field = the option that
+  // contradicts another; the executor's own.
   static Result<std::unique_ptr<Engine>> create(std::unique_ptr<Executor> executor, const Clock& clock,
                                                 EngineOptions options, std::vector<EventSink*> sinks,
-                                                std::unique_ptr<StepTimeModel> step_time = nullptr);
+                                                std::unique_ptr<StepTimeModel> step_time = nullptr,
+                                                SchedulerTape* tape = nullptr);
   ~Engine() override;  // stop()
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;

@@ -58,6 +58,7 @@ void Lifecycle::accept(SubmitCommand command, TimePoint now) {
     }
     kv_.open(s.id, kv);
     scheduler_.add(facts, now);
+    if (tape_ != nullptr) tape_->added(facts, request.id, s.choice, now);
   }
 }
 
@@ -125,8 +126,10 @@ void Lifecycle::end_choice(SequenceRecord& s, FinishReason reason, Error error, 
   s.over = true;
   add_difference(record.waited, scheduler_.waited(s.id, now), WaitTimes{});
   record.preemptions += scheduler_.preemptions(s.id);
-  if (reason == FinishReason::kStop || reason == FinishReason::kLength) scheduler_.note_length(s.id);
+  const bool natural_end = reason == FinishReason::kStop || reason == FinishReason::kLength;
+  if (natural_end) scheduler_.note_length(s.id);
   scheduler_.remove(s.id, now);
+  if (tape_ != nullptr) tape_->removed(s.id, natural_end, now);
   kv_.close(s.id);
   close_in_executor(s);
   door_.leave(record.ticket, 1);

@@ -11,13 +11,15 @@
 #include "exec/executor.h"
 #include "kv/kv_cache.h"
 #include "sched/scheduler.h"
+#include "sched/tape.h"
 
 namespace takt {
 
 class Lifecycle {
  public:
-  Lifecycle(Executor& executor, KvCache& kv, Scheduler& scheduler, Door& door, EventLog& events)
-      : executor_(executor), kv_(kv), scheduler_(scheduler), door_(door), events_(events) {}
+  // `tape`: null where nothing is recorded.
+  Lifecycle(Executor& executor, KvCache& kv, Scheduler& scheduler, Door& door, EventLog& events, SchedulerTape* tape)
+      : executor_(executor), kv_(kv), scheduler_(scheduler), door_(door), events_(events), tape_(tape) {}
 
   void accept(SubmitCommand command, TimePoint now);
   void cancel(RequestId request, CancelCause cause, TimePoint now);
@@ -45,6 +47,7 @@ class Lifecycle {
   Scheduler& scheduler_;
   Door& door_;
   EventLog& events_;
+  SchedulerTape* tape_;
   SequenceStore store_;
 };
 

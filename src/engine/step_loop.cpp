@@ -34,7 +34,8 @@ StepLoop::StepLoop(StepLoopParts parts, const EngineOptions& options, const Sche
       options_(options),
       scheduler_(effective, options.model),
       events_(parts_.sinks, effective.leave == LeaveRule::kWithBatch),
-      lifecycle_(parts_.executor, parts_.kv, scheduler_, parts_.door, events_) {
+      lifecycle_(parts_.executor, parts_.kv, scheduler_, parts_.door, events_, parts_.tape) {
+  if (parts_.tape != nullptr) parts_.tape->started(effective, parts_.kv.capacity(), parts_.clock.now());
   update_board(parts_.clock.now());
 }
 
@@ -114,7 +115,7 @@ StepOutcome StepLoop::run_step(TimePoint now) {
   const TimePoint end = parts_.clock.now();
   const Duration measured = result.value().measured;
   StepPlan plan = std::exchange(plan_, {});
-  commit(plan, reservation.value(), staged.value(), {now, end});
+  commit(plan, reservation.value(), staged.value(), {now, end, measured});
   parts_.board.note_progress(end);
 
   const SchedulerCounts counts = scheduler_.counts();
@@ -155,10 +156,17 @@ CapacityView StepLoop::make_view() const {
   return view;
 }
 
+StepPlan StepLoop::plan_once(TimePoint now) {
+  const CapacityView view = make_view();
+  StepPlan plan = scheduler_.plan(now, view, parts_.step_time);
+  if (parts_.tape != nullptr) parts_.tape->planned(view, plan, now);
+  return plan;
+}
+
 StepPlan StepLoop::make_plan(TimePoint now) {
   StepPlan plan;
   for (int pass = 0; pass < kPlanPasses; ++pass) {
-    plan = scheduler_.plan(now, make_view(), parts_.step_time);
+    plan = plan_once(now);
     apply_drops(plan, now);
     if (!plan.entries.empty() || plan.drops.empty()) break;
   }
@@ -295,7 +303,7 @@ void StepLoop::stage_sample(Staged& s, EntryResult& answer) const {
   if (s.sequence->known.size() + 1 >= s.sequence->request->limit_tokens) s.finish = FinishReason::kLength;
 }
 
-void StepLoop::commit(StepPlan& plan, Reservation& reservation, std::vector<Staged>& staged, StepSpan span) {
+void StepLoop::commit(StepPlan& plan, Reservation& reservation, std::vector<Staged>& staged, const StepSpan& span) {
   std::vector<CommittedTokens> tokens;
   std::vector<SequenceProgress> progress;
   tokens.reserve(staged.size());
@@ -310,10 +318,11 @@ void StepLoop::commit(StepPlan& plan, Reservation& reservation, std::vector<Stag
   }
   reservation.commit(tokens);
   scheduler_.commit(plan, progress, span.finished);
+  if (parts_.tape != nullptr) parts_.tape->committed(progress, span.measured, plan_is_whole_, span.finished);
   for (std::size_t i = 0; i < staged.size(); ++i) publish_entry(plan.entries[i], staged[i], span);
 }
 
-void StepLoop::publish_entry(const PlanEntry& entry, Staged& staged, StepSpan span) {
+void StepLoop::publish_entry(const PlanEntry& entry, Staged& staged, const StepSpan& span) {
   const TimePoint now = span.finished;
   SequenceRecord& s = *staged.sequence;
   const RequestId request = s.request->request.id;

@@ -18,6 +18,7 @@
 #include "exec/executor.h"
 #include "kv/kv_cache.h"
 #include "sched/scheduler.h"
+#include "sched/tape.h"
 
 namespace takt {
 
@@ -29,6 +30,7 @@ struct StepLoopParts {
   Door& door;
   StatusBoard& board;
   std::vector<EventSink*> sinks;
+  SchedulerTape* tape = nullptr;
 };
 
 class StepLoop {
@@ -58,12 +60,14 @@ class StepLoop {
   struct StepSpan {
     TimePoint planned;
     TimePoint finished;
+    Duration measured;
   };
 
   void apply(Command& command, TimePoint now);
   StepOutcome run_step(TimePoint now);
   StepOutcome nothing_planned(TimePoint now);
   CapacityView make_view() const;
+  StepPlan plan_once(TimePoint now);
   StepPlan make_plan(TimePoint now);
   void apply_drops(const StepPlan& plan, TimePoint now);
   void keep_one_suspect(StepPlan& plan);
@@ -72,8 +76,8 @@ class StepLoop {
   Result<StepResult> execute(const StepPlan& plan, const Reservation& reservation);
   Result<std::vector<Staged>> stage(const StepPlan& plan, StepResult& result);
   void stage_sample(Staged& staged, EntryResult& result) const;
-  void commit(StepPlan& plan, Reservation& reservation, std::vector<Staged>& staged, StepSpan span);
-  void publish_entry(const PlanEntry& entry, Staged& staged, StepSpan span);
+  void commit(StepPlan& plan, Reservation& reservation, std::vector<Staged>& staged, const StepSpan& span);
+  void publish_entry(const PlanEntry& entry, Staged& staged, const StepSpan& span);
   StepOutcome step_broke(const Error& error, TimePoint now);
   void end_with_fatal(const std::string& reason, TimePoint now);
   void note_idle(TimePoint now);

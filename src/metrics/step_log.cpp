@@ -1,158 +1,169 @@
 #include "metrics/step_log.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <boost/json.hpp>
-#include <cerrno>
-#include <system_error>
+#include <exception>
+#include <string_view>
 #include <utility>
 
 #include "base/log.h"
 #include "base/thread_name.h"
 
 namespace takt::metrics {
-namespace {
 
-namespace json = boost::json;
+// Writes the records of one engine, on its thread.
+class StepLog::Tape final : public SchedulerTape {
+ public:
+  Tape(StepLog& log, ModelIndex model, const StepTimeTermValues& terms) : log_(log), writer_(model), terms_(terms) {}
 
-constexpr std::size_t kBufferBytes = 64 * 1024;
-
-json::array entries_json(const StepPlan& plan) {
-  json::array entries;
-  entries.reserve(plan.entries.size());
-  for (const PlanEntry& entry : plan.entries) {
-    entries.push_back({{"sequence", entry.sequence.value},
-                       {"first_position", entry.first_position},
-                       {"tokens", entry.token_count},
-                       {"samples", entry.samples},
-                       {"admits", entry.admits}});
+  void started(const SchedulerOptions& options, const CapacityView& memory, TimePoint now) noexcept override {
+    record(Place::kInsideAStep, [&](std::string& out) { writer_.start(out, {options, memory, terms_, false}, now); });
   }
-  return entries;
-}
-
-json::array drops_json(const StepPlan& plan) {
-  json::array drops;
-  for (const PlanDrop& drop : plan.drops) {
-    drops.push_back({{"sequence", drop.sequence.value}, {"keep_tokens", drop.keep_tokens}});
+  void added(const SequenceFacts& facts, RequestId request, std::uint32_t choice, TimePoint now) noexcept override {
+    record(Place::kAnywhere, [&](std::string& out) { writer_.add(out, {facts, request, choice}, now); });
   }
-  return drops;
-}
-
-json::array waits_json(const StepPlan& plan) {
-  json::array waits;
-  for (const QueueWait& wait : plan.waits) {
-    waits.push_back({{"tier", to_string(wait.tier)}, {"reason", to_string(wait.reason)}, {"requests", wait.requests}});
+  void removed(SequenceId sequence, bool natural_end, TimePoint now) noexcept override {
+    record(Place::kAnywhere, [&](std::string& out) { writer_.remove(out, {sequence, natural_end}, now); });
   }
-  return waits;
-}
+  void planned(const CapacityView& view, const StepPlan& plan, TimePoint now) noexcept override {
+    record(Place::kAnywhere, [&](std::string& out) { writer_.plan(out, view, plan, now); });
+  }
+  void committed(std::span<const SequenceProgress> progress, Duration measured, bool observed,
+                 TimePoint now) noexcept override {
+    record(Place::kInsideAStep, [&](std::string& out) { writer_.commit(out, progress, measured, observed, now); });
+  }
 
-std::string step_line(const StepCommitted& step, Duration since_start) {
-  const StepPlan& plan = step.plan;
-  json::object line{{"step", plan.id.value},
-                    {"model", step.model.value},
-                    {"at_seconds", to_seconds(since_start)},
-                    {"predicted_seconds", to_seconds(plan.predicted)},
-                    {"measured_seconds", to_seconds(step.measured)},
-                    {"budget_seconds", to_seconds(plan.budget)},
-                    {"beat_overrun", plan.beat_overrun},
-                    {"tokens", plan.features.tokens},
-                    {"decode_rows", plan.features.decode_rows},
-                    {"padding_rows", plan.features.padding_rows},
-                    {"attended_positions", plan.features.attended_positions},
-                    {"entries", entries_json(plan)},
-                    {"drops", drops_json(plan)},
-                    {"waits", waits_json(plan)},
-                    {"running", step.running},
-                    {"waiting", step.waiting},
-                    {"waiting_tokens", step.waiting_tokens},
-                    {"blocks_total", step.blocks_total},
-                    {"blocks_free", step.blocks_free},
-                    {"blocks_cached", step.blocks_cached},
-                    {"blocks_owned", step.blocks_owned}};
-  return json::serialize(line) + '\n';
-}
+ private:
+  // Whether a file may begin before the record.
+  enum class Place : std::uint8_t { kAnywhere, kInsideAStep };
 
-std::string first_line(const std::vector<std::string>& model_names) {
-  json::array models(model_names.begin(), model_names.end());
-  return json::serialize(json::object{{"format", "takt-step-log"}, {"version", 1}, {"models", std::move(models)}}) +
-         '\n';
-}
+  template <typename Write>
+  void record(Place place, Write write) noexcept {
+    const std::lock_guard lock(log_.mutex_);
+    if (log_.off_) return;
+    std::string& out = log_.queued_;
+    const std::size_t start = out.size();
+    const bool full = start >= kQueuedBytes || (lost_ > 0 && place == Place::kInsideAStep);
+    try {
+      if (full) {
+        // The writer must know what its reader will be told later.
+        discarded_.clear();
+        write(discarded_);
+        ++lost_;
+        return;
+      }
+      if (place == Place::kAnywhere) catch_up(out);
+      write(out);
+    } catch (const std::exception&) {
+      out.resize(start);
+      ++lost_;
+    }
+    log_.file_bytes_ += out.size() - start;
+    const bool wakes = start == 0 || (start < kWriteBytes && out.size() >= kWriteBytes);
+    if (wakes) log_.has_records_.notify_one();
+  }
 
-Error io_error(const std::string& path, int error) {
-  return {ErrorCode::kIo, "step log " + path + ": " + std::generic_category().message(error), "step_log"};
-}
+  void catch_up(std::string& out) {
+    if (log_.file_.rotates() && log_.file_bytes_ >= log_.options_.file_bytes) {
+      log_.cuts_.push_back(out.size());
+      log_.file_bytes_ = 0;
+      ++log_.file_number_;
+    }
+    if (lost_ > 0) writer_.lost(out, lost_);
+    if (lost_ > 0 || file_ != log_.file_number_) writer_.resume(out);
+    lost_ = 0;
+    file_ = log_.file_number_;
+  }
 
-}  // namespace
+  StepLog& log_;
+  StepWriter writer_;
+  const StepTimeTermValues terms_;
+  std::string discarded_;
+  std::uint64_t file_ = 0;
+  std::uint64_t lost_ = 0;
+};
 
-Result<std::unique_ptr<StepLog>> StepLog::open(const std::string& path, const std::vector<std::string>& model_names,
-                                               TimePoint start) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (file < 0) return io_error(path, errno);
-  std::unique_ptr<StepLog> log(new StepLog(path, file, start));
-  if (!log->write_all(first_line(model_names))) return io_error(path, errno);
+Result<std::unique_ptr<StepLog>> StepLog::open(const StepLogOptions& options, std::vector<std::string> model_names,
+                                               std::int64_t run) {
+  auto file = RotatingFile::open(options.path, options.files);
+  if (!file) return file.error();
+  std::unique_ptr<StepLog> log(new StepLog(options, std::move(model_names), run, std::move(*file)));
+  if (const Status written = log->write_all(step_log_head(log->model_names_, run, 0)); !written) return written.error();
   log->writer_ = std::thread([raw = log.get()] {
     name_this_thread("takt-step-log");
-    raw->write_lines();
+    raw->write_out();
   });
   return log;
 }
 
-StepLog::StepLog(std::string path, int file, TimePoint start) : path_(std::move(path)), file_(file), start_(start) {}
+StepLog::StepLog(const StepLogOptions& options, std::vector<std::string> model_names, std::int64_t run,
+                 RotatingFile file)
+    : options_(options), model_names_(std::move(model_names)), run_(run), file_(std::move(file)) {}
 
 StepLog::~StepLog() {
-  closing_.store(true, std::memory_order_release);
-  queue_.close();
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  has_records_.notify_all();
   if (writer_.joinable()) writer_.join();
-  ::close(file_);
 }
 
-void StepLog::publish(const std::vector<Event>& events) noexcept {
-  for (const Event& event : events) {
-    const auto* step = std::get_if<StepCommitted>(&event.what);
-    if (step == nullptr) continue;
-    try {
-      if (!queue_.try_push({event.at, *step})) dropped_.fetch_add(1, std::memory_order_relaxed);
-    } catch (const std::exception&) {
-      dropped_.fetch_add(1, std::memory_order_relaxed);
-    }
-  }
+SchedulerTape& StepLog::tape(ModelIndex model, const StepTimeTermValues& terms) {
+  tapes_.push_back(std::make_unique<Tape>(*this, model, terms));
+  return *tapes_.back();
 }
 
-bool StepLog::write_all(const std::string& text) {
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t written = ::write(file_, text.data() + done, text.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
-    done += static_cast<std::size_t>(written);
-  }
-  return true;
-}
-
-void StepLog::append(std::string& buffer, const Line& line) {
-  if (const auto dropped = dropped_.exchange(0, std::memory_order_relaxed)) {
-    buffer += "{\"dropped\":" + std::to_string(dropped) + "}\n";
-  }
-  buffer += step_line(line.step, line.at - start_);
-}
-
-void StepLog::write_lines() {
-  // A line is on disk at most this long after its step; with nothing to write the thread sleeps.
+void StepLog::write_out() {
+  // A record is on disk at most this long after its step; with nothing to write the thread sleeps.
   constexpr Duration kFlushAfter = std::chrono::milliseconds(200);
-  constexpr Duration kIdle = std::chrono::hours(1);
-  std::string buffer;
-  bool broken = false;
+  std::string text;
+  std::vector<std::size_t> cuts;
   for (;;) {
-    const auto line = queue_.pop_for(buffer.empty() ? kIdle : kFlushAfter);
-    if (line) append(buffer, *line);
-    if (line && buffer.size() < kBufferBytes) continue;
-    if (!broken && !write_all(buffer)) {
-      broken = true;
-      spdlog::error("{}; no more steps are logged", io_error(path_, errno).message);
+    bool last = false;
+    {
+      std::unique_lock lock(mutex_);
+      has_records_.wait(lock, [this] { return closing_ || !queued_.empty(); });
+      has_records_.wait_for(lock, kFlushAfter, [this] { return closing_ || queued_.size() >= kWriteBytes; });
+      text.clear();
+      cuts.clear();
+      std::swap(text, queued_);
+      std::swap(cuts, cuts_);
+      last = closing_;
     }
-    buffer.clear();
-    if (!line && closing_.load(std::memory_order_acquire)) return;
+    const Status written = write_pieces(text, cuts);
+    if (!written) spdlog::error("{}; no more steps are logged", written.error().message);
+    if (last && written) return;
+    if (written) continue;
+    const std::lock_guard lock(mutex_);
+    off_ = true;
+    queued_ = {};
+    return;
+  }
+}
+
+Status StepLog::write_pieces(const std::string& text, const std::vector<std::size_t>& cuts) {
+  std::size_t from = 0;
+  for (const std::size_t cut : cuts) {
+    if (const Status written = write_all(std::string_view(text).substr(from, cut - from)); !written) return written;
+    if (const Status rotated = file_.rotate(); !rotated) return rotated;
+    if (const Status written = write_all(step_log_head(model_names_, run_, ++part_)); !written) return written;
+    from = cut;
+  }
+  return write_all(std::string_view(text).substr(from));
+}
+
+Status StepLog::write_all(std::string_view text) {
+  constexpr int kWaitsAtTheEnd = 10;
+  int waits = 0;
+  for (;;) {
+    const auto done = file_.write(text);
+    if (!done) return done.error();
+    if (*done) return {};
+    {
+      const std::lock_guard lock(mutex_);
+      if (closing_ && ++waits > kWaitsAtTheEnd)
+        return Error{ErrorCode::kIo, "step log " + options_.path + ": its reader takes no more", "step_log"};
+    }
+    file_.wait();
   }
 }
 

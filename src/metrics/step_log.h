@@ -1,57 +1,70 @@
-// The step log: one JSON line per committed step, written by a thread of its own.
-//
-// The first line describes the log: {"format":"takt-step-log","version":1,"models":[...]}. Every other line is a step:
-//   step, model (index), at_seconds (since the log began, the step's end), predicted_seconds, measured_seconds,
-//   budget_seconds, beat_overrun, tokens, decode_rows, attended_positions, entries [{sequence, first_position, tokens,
-//   samples, admits}], drops [{sequence, keep_tokens}], waits [{tier, reason, requests}], running, waiting,
-//   waiting_tokens, blocks_total, blocks_free, blocks_cached, blocks_owned
-// or {"dropped": n}: n steps are missing here because the disk could not keep up.
+// The step log: what every scheduler was given and what it planned, in a file that a thread of its own writes
+// (docs/metrics.md). An engine never waits for the disk: what cannot be kept is counted.
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "base/bounded_queue.h"
-#include "base/clock.h"
 #include "base/result.h"
-#include "core/event.h"
+#include "metrics/rotating_file.h"
+#include "metrics/step_records.h"
+#include "metrics/step_writer.h"
+#include "sched/tape.h"
 
 namespace takt::metrics {
 
-class StepLog final : public EventSink {
- public:
-  // Creates the file (owner-only rights) or truncates it. Error: kIo with the path and the system's words.
-  static Result<std::unique_ptr<StepLog>> open(const std::string& path, const std::vector<std::string>& model_names,
-                                               TimePoint start);
-  // Writes out what was published before.
-  ~StepLog() override;
+struct StepLogOptions {
+  std::string path;                                        // empty: off
+  std::size_t file_bytes = std::size_t{64} * 1024 * 1024;  // a file that is larger is put aside
+  std::size_t files = 4;                                   // that are kept
+};
 
-  // Never blocks: what the queue cannot hold is dropped and counted.
-  void publish(const std::vector<Event>& events) noexcept override;
+class StepLog {
+ public:
+  // `run`: tells the files of this run from those of others. Errors: kIo, see RotatingFile::open.
+  static Result<std::unique_ptr<StepLog>> open(const StepLogOptions& options, std::vector<std::string> model_names,
+                                               std::int64_t run);
+  // Writes out what was recorded before; gives up a reader that takes nothing for a second.
+  ~StepLog();
+
+  // The tape of a model's engine, which uses it until it has stopped. `terms`: of its step-time model at the start.
+  SchedulerTape& tape(ModelIndex model, const StepTimeTermValues& terms);
 
  private:
-  struct Line {
-    TimePoint at;
-    StepCommitted step;
-  };
-  StepLog(std::string path, int file, TimePoint start);
-  void append(std::string& buffer, const Line& line);
-  void write_lines();
-  bool write_all(const std::string& text);
+  class Tape;
 
-  static constexpr std::size_t kQueuedSteps = 4096;
+  StepLog(const StepLogOptions& options, std::vector<std::string> model_names, std::int64_t run, RotatingFile file);
+  void write_out();
+  Status write_pieces(const std::string& text, const std::vector<std::size_t>& cuts);
+  Status write_all(std::string_view text);
 
-  const std::string path_;
-  const int file_;
-  const TimePoint start_;
-  BoundedQueue<Line> queue_{kQueuedSteps};
-  std::atomic<std::uint64_t> dropped_{0};
-  std::atomic<bool> closing_{false};
-  std::thread writer_;
+  static constexpr std::size_t kQueuedBytes = std::size_t{4} * 1024 * 1024;
+  static constexpr std::size_t kWriteBytes = std::size_t{64} * 1024;  // wake the writer for
+
+  const StepLogOptions options_;
+  const std::vector<std::string> model_names_;
+  const std::int64_t run_;
+  RotatingFile file_;  // the writer's
+  std::uint64_t part_ = 0;
+
+  std::mutex mutex_;  // held by an engine while it writes one record, by the writer while it swaps a string
+  std::condition_variable has_records_;
+  std::string queued_;
+  std::vector<std::size_t> cuts_;  // where in `queued_` a new file begins
+  std::size_t file_bytes_ = 0;     // of the file that the end of `queued_` belongs to
+  std::uint64_t file_number_ = 0;
+  bool off_ = false;  // writing failed
+  bool closing_ = false;
+
+  std::vector<std::unique_ptr<Tape>> tapes_;
+  std::thread writer_;  // last: it uses all of the above
 };
 
 }  // namespace takt::metrics

@@ -17,15 +17,9 @@
 #include "sched/options.h"
 #include "sched/plan_builder.h"
 #include "sched/sequence.h"
+#include "sched/tape.h"
 
 namespace takt {
-
-// Where a sequence stands after a step.
-struct SequenceProgress {
-  SequenceId sequence;
-  std::uint32_t known = 0;
-  std::uint32_t computed = 0;
-};
 
 struct SchedulerCounts {
   std::uint32_t running = 0;

@@ -114,7 +114,7 @@ def test_a_step_log_without_room_for_its_first_line_is_one_clear_line(tmp_path):
 
 
 def test_a_disk_that_fills_up_under_the_step_log_is_logged_and_changes_no_answer(start, tmp_path):
-    server = start("--step-log", str(tmp_path / "steps.jsonl"), model="fake:text=Hello there.", preexec_fn=limit_files(5000))
+    server = start("--step-log", str(tmp_path / "steps.jsonl"), model="fake:text=Hello there.", preexec_fn=limit_files(3000))
     for _ in range(8):
         status, answer = server.post("/v1/completions", {"prompt": "Hi"})
         assert status == 200 and answer["choices"][0]["text"] == "Hello there."

@@ -252,21 +252,6 @@ def test_several_models_are_served_by_name(start):
     assert any("engine each" in line for line in server.lines)
 
 
-def test_the_step_log_has_a_line_per_step(start, connect, tmp_path):
-    log = tmp_path / "steps.jsonl"
-    server = start("--step-log", str(log))
-    connect(server).chat.completions.create(model="fake", messages=HELLO)
-    server.signal()
-    assert server.wait() == 0
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    assert lines[0]["format"] == "takt-step-log" and lines[0]["models"] == ["fake"]
-    steps = lines[1:]
-    assert steps
-    assert [step["step"] for step in steps] == sorted(step["step"] for step in steps)
-    for step in steps:
-        assert step["measured_seconds"] >= 0 and step["tokens"] == sum(entry["tokens"] for entry in step["entries"])
-
-
 def test_the_version_names_numerics_and_instruction_set():
     shown = run("--version")
     assert shown.returncode == 0

@@ -1,12 +1,17 @@
+// The step log as a file: rotation, disks and readers that fail, and what is kept when not all can be.
 #include "metrics/step_log.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include <boost/json.hpp>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
+#include "metrics/step_log_reader.h"
 #include "unit/metrics/event_script.h"
 
 namespace takt::metrics {
@@ -14,84 +19,194 @@ namespace {
 
 using std::chrono::milliseconds;
 
+// A scheduler's calls, one step after the other: one sequence decodes for ever, and now and then another one comes.
+class Recording {
+ public:
+  Recording(StepLog& log, ModelIndex model = {}) : tape_(log.tape(model, {1e-3, 1e-4, 1e-8})), model_(model) {
+    CapacityView memory;
+    memory.geometry = block_geometry(std::vector<KvGroupInfo>{{16, 100, 1}});
+    memory.total.blocks[0] = 100;
+    tape_.started({}, memory, at_ms(1000));
+    add();
+  }
+
+  void add() {
+    SequenceFacts facts;
+    facts.id = SequenceId(++last_);
+    facts.prompt_tokens = 4;
+    facts.limit_tokens = 1000;
+    tape_.added(facts, RequestId(last_), 0, at_ms(1000 + now_));
+  }
+
+  void step() {
+    StepPlan plan;
+    plan.id = StepId(++steps_);
+    plan.model = model_;
+    plan.predicted = milliseconds(10);
+    plan.budget = milliseconds(50);
+    const bool first = position_ == 0;
+    const std::uint32_t count = first ? 4 : 1;
+    plan.entries.push_back({SequenceId(1), EntryKind::kGenerate, position_, count, true, first, position_ + count});
+    plan.features = {count, first ? 0U : 1U, 0, 1, attended_by(position_, count)};
+    CapacityView view;
+    view.free.blocks[0] = 100 - position_ / 16;
+    tape_.planned(view, plan, at_ms(1000 + now_));
+    now_ += 10;
+    position_ += count;
+    const SequenceProgress progress{SequenceId(1), position_ + 1, position_};
+    tape_.committed({&progress, 1}, milliseconds(10), true, at_ms(1000 + now_));
+  }
+
+ private:
+  SchedulerTape& tape_;
+  const ModelIndex model_;
+  int now_ = 0;
+  std::uint64_t last_ = 0;
+  std::uint64_t steps_ = 0;
+  std::uint32_t position_ = 0;
+};
+
 class StepLogTest : public testing::Test {
  protected:
   void SetUp() override {
     path_ = testing::TempDir() + "takt-step-log-" + testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove(path_);
+    remove_all();
+    std::signal(SIGPIPE, SIG_IGN);  // as in takt
   }
-  void TearDown() override { std::filesystem::remove(path_); }
+  void TearDown() override { remove_all(); }
+  void remove_all() {
+    std::filesystem::remove(path_);
+    for (int i = 1; i < 100; ++i) std::filesystem::remove(path_ + "." + std::to_string(i));
+  }
 
-  std::vector<boost::json::value> lines() const {
-    std::vector<boost::json::value> result;
-    std::ifstream file(path_);
-    for (std::string line; std::getline(file, line);) result.push_back(boost::json::parse(line));
-    return result;
+  StepLogOptions options(std::size_t file_bytes = 1 << 20, std::size_t files = 4) const {
+    return {path_, file_bytes, files};
+  }
+
+  std::vector<StepRecord> records() const {
+    std::vector<StepRecord> all;
+    auto reader = StepLogReader::open(path_);
+    EXPECT_TRUE(reader) << reader.error().message;
+    if (!reader) return all;
+    for (;;) {
+      auto record = reader->next();
+      EXPECT_TRUE(record) << record.error().message;
+      if (!record || !record->has_value()) return all;
+      all.push_back(std::move(**record));
+    }
+  }
+
+  template <typename What>
+  static std::vector<What> only(const std::vector<StepRecord>& records) {
+    std::vector<What> found;
+    for (const StepRecord& record : records) {
+      if (const auto* what = std::get_if<What>(&record.what)) found.push_back(*what);
+    }
+    return found;
   }
 
   std::string path_;
 };
 
-TEST_F(StepLogTest, WritesOneLinePerCommittedStepAndNothingElse) {
+TEST_F(StepLogTest, ReadsBackWhatWasRecorded) {
   {
-    auto log = StepLog::open(path_, {"a \"model\""}, at_ms(1000));
+    auto log = StepLog::open(options(), {"a \"model\""}, 7);
     ASSERT_TRUE(log) << log.error().message;
-    auto committed = step(64, 2, milliseconds(40), milliseconds(42));
-    committed.plan.id = StepId(7);
-    committed.plan.budget = milliseconds(50);
-    committed.plan.entries[0] = {SequenceId(3), EntryKind::kGenerate, 128, 64, true, true};
-    committed.plan.drops.push_back({SequenceId(4), 32});
-    committed.plan.waits.push_back({Tier::kRealtime, QueueKind::kUnstarted, WaitReason::kBlocks, 5});
-    committed.running = 3;
-    committed.waiting = 5;
-    (*log)->publish({accepted(1000, 1), event(1042, committed), token(1042, 1)});
-    (*log)->publish({event(1050, step(0, 1, milliseconds(5), milliseconds(5)))});
+    Recording recording(**log);
+    for (int i = 0; i < 40; ++i) recording.step();
   }
-  const auto all = lines();
-  ASSERT_EQ(all.size(), 3u);
-  EXPECT_EQ(all[0].at("format"), "takt-step-log");
-  EXPECT_EQ(all[0].at("models").at(0), "a \"model\"");
-  const auto& first = all[1];
-  EXPECT_EQ(first.at("step").to_number<int>(), 7);
-  EXPECT_DOUBLE_EQ(first.at("at_seconds").to_number<double>(), 0.042);
-  EXPECT_DOUBLE_EQ(first.at("predicted_seconds").to_number<double>(), 0.040);
-  EXPECT_DOUBLE_EQ(first.at("measured_seconds").to_number<double>(), 0.042);
-  EXPECT_DOUBLE_EQ(first.at("budget_seconds").to_number<double>(), 0.050);
-  EXPECT_EQ(first.at("tokens").to_number<int>(), 66);
-  EXPECT_EQ(first.at("entries").at(0).at("first_position").to_number<int>(), 128);
-  EXPECT_EQ(first.at("drops").at(0).at("keep_tokens").to_number<int>(), 32);
-  EXPECT_EQ(first.at("waits").at(0).at("reason"), "blocks");
-  EXPECT_EQ(first.at("waiting").to_number<int>(), 5);
+  EXPECT_EQ(StepLogReader::open(path_)->models(), std::vector<std::string>{"a \"model\""});
+  const auto all = records();
+  const auto started = only<EngineStarted>(all);
+  ASSERT_EQ(started.size(), 1u);
+  EXPECT_EQ(started[0].memory.total.blocks[0], 100u);
+  EXPECT_EQ(started[0].memory.geometry.block_tokens[0], 16u);
+  EXPECT_EQ(started[0].terms, (StepTimeTermValues{1e-3, 1e-4, 1e-8}));
+  const auto plans = only<StepPlanned>(all);
+  const auto steps = only<StepDone>(all);
+  ASSERT_EQ(plans.size(), 40u);
+  ASSERT_EQ(steps.size(), 40u);
+  EXPECT_EQ(plans[0].plan.entries[0].token_count, 4u);
+  EXPECT_TRUE(plans[0].plan.entries[0].admits);
+  for (std::uint32_t i = 1; i < 40; ++i) {
+    const StepPlan& plan = plans[i].plan;
+    EXPECT_EQ(plan.id, StepId(i + 1));
+    EXPECT_EQ(plan.budget, milliseconds(50));
+    ASSERT_EQ(plan.entries.size(), 1u);
+    EXPECT_EQ(plan.entries[0].first_position, i + 3);
+    EXPECT_EQ(plan.entries[0].cover_tokens, i + 4);
+    EXPECT_EQ(plan.features.attended_positions, i + 4);
+    EXPECT_EQ(plans[i].view.free.blocks[0], 100 - (i + 3) / 16);
+    EXPECT_EQ(steps[i].progress[0].known, i + 5);
+    EXPECT_EQ(steps[i].measured, milliseconds(10));
+  }
+  EXPECT_EQ(all.back().at, at_ms(1400));
 }
 
-TEST_F(StepLogTest, ManyStepsArriveInOrderOrAreCountedAsDropped) {
-  constexpr int kSteps = 20000;
+TEST_F(StepLogTest, AStepOfRunningStreamsTakesFewBytes) {
+  constexpr int kSteps = 1000;
   {
-    auto log = StepLog::open(path_, {"model"}, at_ms(0));
-    ASSERT_TRUE(log) << log.error().message;
-    for (int i = 0; i < kSteps; ++i) {
-      auto committed = step(0, 1, milliseconds(1), milliseconds(1));
-      committed.plan.id = StepId(static_cast<std::uint64_t>(i));
-      (*log)->publish({event(i, committed)});
-    }
+    auto log = StepLog::open(options(), {"model"}, 7);
+    ASSERT_TRUE(log);
+    Recording recording(**log);
+    for (int i = 0; i < kSteps; ++i) recording.step();
   }
-  std::int64_t expected = 0;
-  std::int64_t dropped = 0;
-  for (const auto& line : lines()) {
-    if (const auto* count = line.as_object().if_contains("dropped")) dropped += count->to_number<std::int64_t>();
-    if (const auto* id = line.as_object().if_contains("step")) {
-      EXPECT_GE(id->to_number<std::int64_t>(), expected);
-      expected = id->to_number<std::int64_t>() + 1;
-    }
-  }
-  const auto written = static_cast<std::int64_t>(lines().size());
-  EXPECT_LE(written, kSteps + 1 + dropped);
-  EXPECT_GE(written + dropped, kSteps + 1);
+  EXPECT_LT(std::filesystem::file_size(path_), 80u * kSteps);
 }
 
-// F19: a file that names what people asked for belongs to its owner alone.
+TEST_F(StepLogTest, FilesAreBoundedAndTheOldestGo) {
+  {
+    auto log = StepLog::open(options(4000, 3), {"model"}, 7);
+    ASSERT_TRUE(log);
+    Recording recording(**log);
+    for (int i = 0; i < 1000; ++i) recording.step();
+  }
+  for (const char* age : {"", ".1", ".2"}) EXPECT_LT(std::filesystem::file_size(path_ + age), 5000u) << age;
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".3"));
+  EXPECT_FALSE(StepLogReader::open(path_)->from_the_start());
+  const auto plans = only<StepPlanned>(records());
+  ASSERT_FALSE(plans.empty());
+  for (std::size_t i = 1; i < plans.size(); ++i) EXPECT_EQ(plans[i].plan.id.value, plans[i - 1].plan.id.value + 1);
+  EXPECT_EQ(plans.back().plan.id, StepId(1000));
+  EXPECT_EQ(plans.front().plan.entries.at(0).first_position, plans.front().plan.id.value + 2) << "files stand alone";
+}
+
+TEST_F(StepLogTest, AnEarlierRunsLogIsPutAsideAndNotReadAsThisOnes) {
+  for (std::int64_t run = 1; run <= 2; ++run) {
+    auto log = StepLog::open(options(), {"model"}, run);
+    ASSERT_TRUE(log);
+    Recording recording(**log);
+    for (int i = 0; i < 5; ++i) recording.step();
+  }
+  EXPECT_TRUE(std::filesystem::exists(path_ + ".1"));
+  EXPECT_EQ(only<StepPlanned>(records()).size(), 5u);
+}
+
+TEST_F(StepLogTest, StepsOfSeveralModelsAreKeptApart) {
+  {
+    auto log = StepLog::open(options(3000, 50), {"one", "two"}, 7);
+    ASSERT_TRUE(log);
+    Recording one(**log);
+    Recording two(**log, ModelIndex(1));
+    for (int i = 0; i < 100; ++i) {
+      one.step();
+      if (i % 3 == 0) two.step();
+    }
+  }
+  std::uint64_t last[2] = {};
+  for (const StepRecord& record : records()) {
+    const auto* planned = std::get_if<StepPlanned>(&record.what);
+    if (planned == nullptr) continue;
+    EXPECT_EQ(planned->plan.id.value, ++last[record.model.value]);
+    EXPECT_EQ(planned->plan.entries.at(0).first_position, planned->plan.id.value == 1 ? 0 : planned->plan.id.value + 2);
+  }
+  EXPECT_EQ(last[0], 100u);
+  EXPECT_EQ(last[1], 34u);
+}
+
+// F19: a file that tells who asked for what belongs to its owner alone.
 TEST_F(StepLogTest, TheFileIsReadableByItsOwnerOnly) {
-  const auto log = StepLog::open(path_, {"model"}, at_ms(0));
+  const auto log = StepLog::open(options(), {"model"}, 7);
   ASSERT_TRUE(log) << log.error().message;
   struct stat info {};
   ASSERT_EQ(::stat(path_.c_str(), &info), 0);
@@ -99,7 +214,7 @@ TEST_F(StepLogTest, TheFileIsReadableByItsOwnerOnly) {
 }
 
 TEST_F(StepLogTest, AFolderThatIsMissingIsAnErrorThatNamesThePath) {
-  const auto log = StepLog::open("/nonexistent/steps.jsonl", {"model"}, at_ms(0));
+  const auto log = StepLog::open({"/nonexistent/steps.jsonl"}, {"model"}, 7);
   ASSERT_FALSE(log);
   EXPECT_EQ(log.error().code, ErrorCode::kIo);
   EXPECT_NE(log.error().message.find("/nonexistent/steps.jsonl"), std::string::npos);
@@ -107,9 +222,76 @@ TEST_F(StepLogTest, AFolderThatIsMissingIsAnErrorThatNamesThePath) {
 
 TEST_F(StepLogTest, ADiskThatIsFullStopsTheLogAndNotTheServer) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "missing: /dev/full";
-  const auto log = StepLog::open("/dev/full", {"model"}, at_ms(0));
+  const auto log = StepLog::open({"/dev/full"}, {"model"}, 7);
   ASSERT_FALSE(log);
   EXPECT_NE(log.error().message.find("No space left"), std::string::npos) << log.error().message;
+}
+
+TEST_F(StepLogTest, APipeThatNobodyReadsIsAnErrorAndNotAWait) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  const auto log = StepLog::open(options(), {"model"}, 7);
+  ASSERT_FALSE(log);
+  EXPECT_NE(log.error().message.find("nobody reads it"), std::string::npos) << log.error().message;
+}
+
+// The engine goes on, nothing waits, memory stays bounded; what was lost is said where it is missing.
+TEST_F(StepLogTest, APipeWhoseReaderStopsCostsRecordsAndNothingElse) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  const int reader = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  {
+    auto log = StepLog::open(options(), {"model"}, 7);
+    ASSERT_TRUE(log) << log.error().message;
+    Recording recording(**log);
+    for (int i = 0; i < 200'000; ++i) recording.step();
+    std::string text;
+    char piece[65536];
+    // Everything that was kept comes, then what is recorded now that there is room.
+    while (text.find("\"lost\":") == std::string::npos) {
+      const ssize_t got = ::read(reader, piece, sizeof piece);
+      if (got > 0) text.append(piece, static_cast<std::size_t>(got));
+      if (got <= 0) {
+        recording.add();
+        recording.step();
+        std::this_thread::yield();
+      }
+      if (text.size() > (1 << 20)) text.erase(0, text.size() - 4096);
+    }
+  }
+  ::close(reader);
+}
+
+TEST_F(StepLogTest, AReaderThatGoesAwayEndsTheLogOnly) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  const int reader = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  auto log = StepLog::open(options(), {"model"}, 7);
+  ASSERT_TRUE(log);
+  ::close(reader);
+  Recording recording(**log);
+  for (int i = 0; i < 20'000; ++i) recording.step();
+}
+
+TEST_F(StepLogTest, ALastLineThatWasCutOffIsTheEnd) {
+  {
+    auto log = StepLog::open(options(), {"model"}, 7);
+    ASSERT_TRUE(log);
+    Recording recording(**log);
+    for (int i = 0; i < 5; ++i) recording.step();
+  }
+  std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 7);
+  EXPECT_EQ(only<StepPlanned>(records()).size(), 5u);
+  EXPECT_EQ(only<StepDone>(records()).size(), 4u);
+}
+
+TEST_F(StepLogTest, WhatIsNoStepLogIsNotRead) {
+  std::ofstream(path_) << "{\"format\":\"takt-step-log\",\"version\":1,\"models\":[]}\n";
+  const auto old = StepLogReader::open(path_);
+  ASSERT_FALSE(old);
+  EXPECT_NE(old.error().message.find("no step log of version 2"), std::string::npos);
+  std::ofstream(path_) << "hello";
+  EXPECT_FALSE(StepLogReader::open(path_));
+  EXPECT_FALSE(StepLogReader::open(path_ + ".missing"));
 }
 
 }  // namespace

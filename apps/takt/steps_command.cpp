@@ -1,0 +1,167 @@
+// `takt steps`.
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "commands.h"
+#include "plan_replay.h"
+#include "step_history.h"
+#include "step_picture.h"
+#include "step_table.h"
+#include "step_trace.h"
+
+namespace takt::app {
+namespace {
+
+constexpr std::uint64_t kMostColumns = 120;
+
+struct Arguments {
+  std::string log;
+  std::string svg;
+  std::string html;
+  std::string perfetto;
+  std::uint32_t model = 0;
+  std::uint64_t from = 0;
+  std::uint64_t to = 0;
+  bool replay = false;
+};
+
+using Log = metrics::StepLogReader;
+
+ExitCode fail_reading(const Error& error) {
+  return fail(error.code == ErrorCode::kIo ? ExitCode::kFile : ExitCode::kFault, error);
+}
+
+ExitCode run_replay(Log log) {
+  const auto report = replay_plans(log);
+  if (!report) return fail_reading(report.error());
+  const std::string counts =
+      std::to_string(report->plans) + " plans of " + std::to_string(report->steps) + " steps came out the same";
+  if (!report->difference) return print(counts + "\n");
+  return fail(ExitCode::kFault, Error::internal(*report->difference + " (" + counts + " before it)"));
+}
+
+StepRange chosen_range(const Arguments& arguments) {
+  StepRange range;
+  range.first = arguments.from;
+  if (arguments.to > 0) range.last = arguments.to;
+  return range;
+}
+
+bool has_range(const Arguments& arguments) {
+  return arguments.from > 0 || arguments.to > 0;
+}
+
+// Calls `take` for every step of the range. Errors: those of the log.
+Status for_each_step(Log log, const Arguments& arguments, const StepRange& range, bool with_cells,
+                     const std::function<void(StepView&)>& take) {
+  StepHistory history(std::move(log), ModelIndex(arguments.model), with_cells ? std::optional(range) : std::nullopt);
+  for (;;) {
+    auto step = history.next();
+    if (!step) return step.error();
+    if (!step->has_value()) return {};
+    if (range.contains((*step)->plan.id)) take(**step);
+  }
+}
+
+ExitCode write_file(const std::string& path, const std::function<bool(std::FILE*)>& write) {
+  errno = 0;
+  std::FILE* out = std::fopen(path.c_str(), "w");
+  const bool written = out != nullptr && write(out);
+  const bool closed = out != nullptr && std::fclose(out) == 0;
+  if (written && closed) return ExitCode::kDone;
+  return fail(ExitCode::kFile, {ErrorCode::kIo, path + ": " + std::generic_category().message(errno), {}});
+}
+
+ExitCode write_text(const std::string& path, const std::string& text) {
+  return write_file(path, [&](std::FILE* out) { return std::fwrite(text.data(), 1, text.size(), out) == text.size(); });
+}
+
+ExitCode draw(Log log, const Arguments& arguments) {
+  StepRange range = chosen_range(arguments);
+  if (!has_range(arguments)) {
+    auto again = Log::open(arguments.log);
+    if (!again) return fail_reading(again.error());
+    const auto chosen = choose_range(std::move(*again), ModelIndex(arguments.model), kMostColumns);
+    if (!chosen) return fail_reading(chosen.error());
+    range = *chosen;
+  }
+  std::vector<StepView> steps;
+  const auto status = for_each_step(std::move(log), arguments, range, true, [&](StepView& step) {
+    if (steps.size() < kMostColumns) steps.push_back(std::move(step));
+  });
+  if (!status) return fail_reading(status.error());
+  if (steps.empty()) return fail(ExitCode::kUsage, Error::invalid("", "the log has no step to draw there"));
+  if (!arguments.svg.empty()) {
+    if (const auto code = write_text(arguments.svg, step_svg(steps)); code != ExitCode::kDone) return code;
+  }
+  if (arguments.html.empty()) return ExitCode::kDone;
+  return write_text(arguments.html, step_html(steps, "Steps of " + arguments.log));
+}
+
+ExitCode write_trace(Log log, const Arguments& arguments) {
+  const std::string process = arguments.model < log.models().size() ? log.models()[arguments.model] : "takt";
+  Status status;
+  const auto code = write_file(arguments.perfetto, [&](std::FILE* out) {
+    StepTrace trace(out, process);
+    status = for_each_step(std::move(log), arguments, chosen_range(arguments), true,
+                           [&](StepView& step) { trace.add(step); });
+    return trace.finish();
+  });
+  return status ? code : fail_reading(status.error());
+}
+
+ExitCode print_table(Log log, const Arguments& arguments) {
+  std::string table = step_table_head();
+  ExitCode code = ExitCode::kDone;
+  constexpr std::size_t kPrintBytes = 64 * 1024;
+  const auto flush = [&](std::size_t least) {
+    if (code == ExitCode::kDone && table.size() >= least) {
+      code = print(table);
+      table.clear();
+    }
+  };
+  const auto status = for_each_step(std::move(log), arguments, chosen_range(arguments), false, [&](StepView& step) {
+    table += step_table_row(step);
+    flush(kPrintBytes);
+  });
+  flush(0);
+  return status || code != ExitCode::kDone ? code : fail_reading(status.error());
+}
+
+ExitCode run_steps(const Arguments& arguments) {
+  auto log = Log::open(arguments.log);
+  if (!log) return fail_reading(log.error());
+  if (arguments.replay) return run_replay(std::move(*log));
+  if (!arguments.perfetto.empty()) return write_trace(std::move(*log), arguments);
+  if (!arguments.svg.empty() || !arguments.html.empty()) return draw(std::move(*log), arguments);
+  return print_table(std::move(*log), arguments);
+}
+
+}  // namespace
+
+void add_steps_command(CLI::App& app, ChosenCommand& chosen) {
+  auto* command =
+      app.add_subcommand("steps", "Look at a step log (takt serve --step-log FILE): a table, a picture, a replay");
+  auto arguments = std::make_shared<Arguments>();
+  command->add_option("log", arguments->log, "The log's newest file; older ones beside it are read too")->required();
+  auto* svg = command->add_option("--svg", arguments->svg, "Draw a picture: rows are sequences, columns steps");
+  auto* html = command->add_option("--html", arguments->html, "The picture on a page, with the table");
+  auto* trace =
+      command->add_option("--perfetto", arguments->perfetto, "Write a trace for ui.perfetto.dev or chrome://tracing");
+  command->add_option("--from", arguments->from, "First step")->check(CLI::PositiveNumber);
+  command->add_option("--to", arguments->to, "Last step")->check(CLI::PositiveNumber);
+  command->add_option("--model", arguments->model, "Which of several models, from 0 on")->check(CLI::Range(0, 1023));
+  command
+      ->add_flag("--replay", arguments->replay,
+                 "Run the scheduler over the log's inputs: its plans must be those of the log")
+      ->excludes(svg, html, trace);
+  command->callback([&chosen, arguments] { chosen = [arguments] { return run_steps(*arguments); }; });
+}
+
+}  // namespace takt::app
