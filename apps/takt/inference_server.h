@@ -38,6 +38,8 @@ class InferenceServer final : public serve::StatusSource, public serve::ConfigSo
   void set_progress(std::string reason) { gate_.set_progress(std::move(reason)); }
   const Clock& clock() const { return clock_; }
   std::uint16_t port() const { return http_->port(); }
+  // What the HTTP server calls, for requests from inside this process.
+  http::Handler& handler() { return gate_; }
 
   // Starts an engine per model and lets requests in. Once. Errors: a limit that contradicts the model or another limit.
   Status serve(std::vector<ServableModel> models);

@@ -19,6 +19,7 @@ ExitCode run(int argc, char** argv) {
   ChosenCommand chosen;
   add_serve_command(app, chosen);
   add_chat_command(app, chosen);
+  add_batch_command(app, chosen);
   add_pull_command(app, chosen);
   add_inspect_command(app, chosen);
   add_explain_command(app, chosen);

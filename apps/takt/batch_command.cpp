@@ -1,0 +1,216 @@
+// `takt batch`: a file of requests, answered by a model in this process.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/random.h"
+#include "batch_file.h"
+#include "batch_run.h"
+#include "commands.h"
+#include "config/presets.h"
+#include "config/server_config.h"
+#include "config/toml_file.h"
+#include "launch.h"
+#include "stop_signals.h"
+
+namespace takt::app {
+namespace {
+
+constexpr std::size_t kMostFaultsShown = 10;
+
+struct Arguments {
+  std::string input;
+  std::string output;  // empty: standard output
+  bool resume = false;
+  std::vector<std::string> models;
+  std::optional<std::string> config_file;
+  std::optional<std::string> preset;
+  std::vector<std::string> settings;  // KEY=VALUE
+  std::uint32_t in_flight = 0;        // 0: twice the seats
+};
+
+// Answers go here, each line at once and whole.
+class AnswerFile {
+ public:
+  AnswerFile() = default;
+  explicit AnswerFile(int fd) : fd_(fd), owned_(true) {}
+  AnswerFile(AnswerFile&& other) noexcept : fd_(other.fd_), owned_(std::exchange(other.owned_, false)) {}
+  AnswerFile& operator=(AnswerFile&&) = delete;
+  ~AnswerFile() {
+    if (owned_) ::close(fd_);
+  }
+
+  Status put(std::string line) const {
+    line += '\n';
+    for (std::size_t at = 0; at < line.size();) {
+      const ssize_t written = ::write(fd_, line.data() + at, line.size() - at);
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return Error{ErrorCode::kIo, std::string("cannot write answers: ") + std::strerror(errno), {}};
+      at += static_cast<std::size_t>(written);
+    }
+    return {};
+  }
+
+ private:
+  int fd_ = STDOUT_FILENO;
+  bool owned_ = false;
+};
+
+Error file_error(const std::string& path, const std::string& what) {
+  return {ErrorCode::kIo, path + ": " + what, {}};
+}
+
+// What is answered already, when the run goes on with an earlier one's file. Its last line may have been cut off.
+Result<BatchAnswered> earlier_answers(const Arguments& arguments) {
+  std::error_code failure;
+  if (arguments.output.empty() || !std::filesystem::exists(arguments.output, failure)) return BatchAnswered{};
+  if (!arguments.resume) {
+    return Error::invalid("--output",
+                          arguments.output + " is there already: add --resume to go on with it, or remove it");
+  }
+  std::ifstream file(arguments.output, std::ios::binary);
+  if (!file) return file_error(arguments.output, std::strerror(errno));
+  auto answered = read_answered(file);
+  if (!answered) return file_error(arguments.output, answered.error().message);
+  return answered;
+}
+
+Result<AnswerFile> open_answers(const std::string& path, std::uint64_t whole_bytes) {
+  if (path.empty()) return AnswerFile();
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND, 0644);
+  if (fd < 0) return file_error(path, std::strerror(errno));
+  AnswerFile file(fd);
+  // A pipe or a device has no length to cut back to.
+  if (::ftruncate(fd, static_cast<off_t>(whole_bytes)) != 0 && errno != EINVAL)
+    return file_error(path, std::strerror(errno));
+  return file;
+}
+
+Status apply_arguments(const Arguments& arguments, config::ServerConfig& config) {
+  auto options = config::bind_options(config);
+  if (arguments.config_file) {
+    if (auto status = config::apply_toml_file(*arguments.config_file, options); !status) return status;
+  }
+  for (const std::string& setting : arguments.settings) {
+    const auto equals = setting.find('=');
+    if (equals == std::string::npos) return Error::invalid("--set", "must be KEY=VALUE, not " + setting);
+    if (auto status = options.set_text(setting.substr(0, equals), setting.substr(equals + 1), "flag"); !status)
+      return status;
+  }
+  if (arguments.preset) {
+    if (auto status = options.set_text("scheduler.preset", *arguments.preset, "flag"); !status) return status;
+  }
+  if (!arguments.models.empty()) {
+    if (auto status = options.set("server.models", config::Value(arguments.models), "flag"); !status) return status;
+  }
+  if (auto status = config::apply_preset(config.preset, options); !status) return status;
+  // Nobody else is served: the file's requests come from inside.
+  config.http.host = "127.0.0.1";
+  config.http.port = 0;
+  config.auth = {};
+  return config::check(config);
+}
+
+void say_result(const BatchCounts& counts, double seconds, const std::string& preset) {
+  std::fprintf(stderr,
+               "%llu answered, %llu of them with an error; %llu prompt and %llu output tokens in %.2f s with %s: %.1f "
+               "output tokens/s\n",
+               static_cast<unsigned long long>(counts.answered), static_cast<unsigned long long>(counts.failed),
+               static_cast<unsigned long long>(counts.prompt_tokens),
+               static_cast<unsigned long long>(counts.output_tokens), seconds, preset.c_str(),
+               seconds > 0 ? static_cast<double>(counts.output_tokens) / seconds : 0.0);
+}
+
+ExitCode answer_all(const Arguments& arguments, const config::ServerConfig& config, std::istream& input,
+                    const std::unordered_set<std::string>& answered, const AnswerFile& answers) {
+  const std::string key = "batch-" + std::to_string(fresh_seed()) + std::to_string(fresh_seed());
+  auto keys = route::KeyRing::create({{key, {}, {}}});
+  if (!keys) return fail(ExitCode::kFault, keys.error());
+  catch_stop_signals();
+  auto launched = launch(config, std::move(*keys), stderr);
+  if (const auto* failure = std::get_if<LaunchFailure>(&launched)) return fail(failure->code, failure->error);
+  InferenceServer& server = *std::get<0>(launched);
+  loading_is_done();
+
+  const std::uint32_t seats = config.engine.sched.max_sequences;
+  const std::size_t in_flight = arguments.in_flight != 0 ? arguments.in_flight : std::size_t{2} * seats;
+  BatchRun run(server.handler(), {{"authorization", "Bearer " + key}, {"x-takt-class", "background"}}, in_flight);
+  BatchReader reader(input);
+  const auto next = [&]() -> Result<std::optional<BatchRequest>> {
+    for (;;) {
+      auto request = reader.next();
+      if (!request || !*request || !answered.contains((*request)->custom_id)) return request;
+    }
+  };
+  const TimePoint start = server.clock().now();
+  const Status status = run.run(
+      next, [&](const std::string& line) { return answers.put(line); }, [] { return stop_signals_received() > 0; });
+  const double seconds = to_seconds(server.clock().now() - start);
+  server.stop();
+  say_result(run.counts(), seconds, config.preset);
+  if (!status) return fail(ExitCode::kFile, status.error());
+  if (stop_signals_received() == 0) return ExitCode::kDone;
+  std::fprintf(stderr, "stopped by a signal before the end; --resume goes on from here\n");
+  return ExitCode::kFault;
+}
+
+ExitCode run_batch(const Arguments& arguments) {
+  set_up_logging("warning");
+  config::ServerConfig config;
+  if (const auto status = apply_arguments(arguments, config); !status) return fail(ExitCode::kUsage, status.error());
+  std::ifstream input(arguments.input, std::ios::binary);
+  if (!input) return fail(ExitCode::kFile, file_error(arguments.input, std::strerror(errno)));
+  const BatchCheck check = check_batch(input, kMostFaultsShown);
+  if (!check.faults.empty()) {
+    for (const std::string& fault : check.faults)
+      std::fprintf(stderr, "%s: %s\n", arguments.input.c_str(), fault.c_str());
+    return fail(ExitCode::kUsage, Error::invalid("", "nothing was run, since the file has faults"));
+  }
+  input.clear();
+  if (!input.seekg(0)) return fail(ExitCode::kFile, file_error(arguments.input, "must be a file: it is read twice"));
+  const auto earlier = earlier_answers(arguments);
+  if (!earlier) {
+    return fail(earlier.error().code == ErrorCode::kIo ? ExitCode::kFile : ExitCode::kUsage, earlier.error());
+  }
+  const auto answers = open_answers(arguments.output, earlier->whole_bytes);
+  if (!answers) return fail(ExitCode::kFile, answers.error());
+  return answer_all(arguments, config, input, earlier->custom_ids, *answers);
+}
+
+}  // namespace
+
+void add_batch_command(CLI::App& app, ChosenCommand& chosen) {
+  auto* command =
+      app.add_subcommand("batch", "Answer a file of requests (OpenAI batch lines) with a model in this process");
+  auto arguments = std::make_shared<Arguments>();
+  command->add_option("FILE", arguments->input, "A request a line: {\"custom_id\", \"method\", \"url\", \"body\"}")
+      ->required();
+  command->add_option("--output,-o", arguments->output, "Where answers go, a line each as they end; standard output");
+  command->add_flag("--resume", arguments->resume, "Go on with the answers that the output holds already");
+  command->add_option("--model", arguments->models, "GGUF file, name or fake:SCRIPT; may be given again")
+      ->allow_extra_args(false);
+  command->add_option("--preset", arguments->preset, "Mode of batching (docs/scheduling.md)");
+  command
+      ->add_option("--in-flight", arguments->in_flight, "Requests that run or wait at once; default: twice the seats")
+      ->check(CLI::Range(1, 1 << 20));
+  command->add_option("--config", arguments->config_file, "TOML file (docs/configuration.md)");
+  command->add_option("--set", arguments->settings, "Any option as KEY=VALUE; may be given again")
+      ->allow_extra_args(false);
+  command->callback([&chosen, arguments] { chosen = [arguments] { return run_batch(*arguments); }; });
+}
+
+}  // namespace takt::app

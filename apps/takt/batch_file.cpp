@@ -1,0 +1,162 @@
+#include "batch_file.h"
+
+#include <boost/json.hpp>
+#include <unordered_map>
+#include <utility>
+
+namespace takt::app {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kMaxDepth = 64;
+
+enum class Line { kWhole, kCutOff, kTooLong, kEnd };
+
+// A line without its end; of one that is too long, the rest is passed over.
+Line read_line(std::istream& in, std::string& line) {
+  line.clear();
+  using Traits = std::istream::traits_type;
+  std::streambuf& bytes = *in.rdbuf();
+  bool too_long = false;
+  for (auto c = bytes.sbumpc(); !Traits::eq_int_type(c, Traits::eof()); c = bytes.sbumpc()) {
+    if (Traits::to_char_type(c) == '\n') return too_long ? Line::kTooLong : Line::kWhole;
+    if (line.size() >= kMaxBatchLineBytes) {
+      too_long = true;
+    } else {
+      line += Traits::to_char_type(c);
+    }
+  }
+  if (too_long) return Line::kTooLong;
+  return line.empty() ? Line::kEnd : Line::kCutOff;
+}
+
+Result<json::object> parse_object(std::string_view line) {
+  json::parse_options limits;
+  limits.max_depth = kMaxDepth;
+  json::error_code failure;
+  json::value parsed = json::parse(line, failure, {}, limits);
+  if (failure) return Error::invalid("", "is not valid JSON: " + failure.message());
+  if (!parsed.is_object()) return Error::invalid("", "must be a JSON object");
+  return std::move(parsed.get_object());
+}
+
+Result<std::string> text_of(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains(name);
+  if (value == nullptr || !value->is_string()) return Error::invalid("", "needs '" + std::string(name) + "', a string");
+  return std::string(value->get_string());
+}
+
+Result<BatchRequest> read_request(std::string_view line) {
+  const auto object = parse_object(line);
+  if (!object) return object.error();
+  BatchRequest request;
+  for (const auto& [name, target] : {std::pair{"custom_id", &request.custom_id}, std::pair{"url", &request.path}}) {
+    auto text = text_of(*object, name);
+    if (!text) return text.error();
+    *target = std::move(*text);
+  }
+  if (request.custom_id.empty() || request.custom_id.size() > kMaxCustomIdBytes)
+    return Error::invalid("", "'custom_id' must have 1 to " + std::to_string(kMaxCustomIdBytes) + " bytes");
+  const auto method = text_of(*object, "method");
+  if (!method) return method.error();
+  if (*method != "POST") return Error::invalid("", "'method' must be POST");
+  if (request.path != "/v1/chat/completions" && request.path != "/v1/completions")
+    return Error::invalid("", "'url' must be /v1/chat/completions or /v1/completions");
+  const json::value* body = object->if_contains("body");
+  if (body == nullptr || !body->is_object()) return Error::invalid("", "needs 'body', an object");
+  const json::value* stream = body->get_object().if_contains("stream");
+  if (stream != nullptr && stream->is_bool() && stream->get_bool())
+    return Error::invalid("", "'body.stream' must not be true: answers are written whole");
+  request.body = json::serialize(*body);
+  return request;
+}
+
+bool is_blank(const std::string& line) {
+  return line.find_first_not_of(" \t\r") == std::string::npos;
+}
+
+std::string_view header_of(const http::Response& response, std::string_view name) {
+  for (const auto& [key, value] : response.headers) {
+    if (key == name) return value;
+  }
+  return {};
+}
+
+std::string quoted(std::string_view text) {
+  return json::serialize(json::string_view(text.data(), text.size()));
+}
+
+}  // namespace
+
+Result<std::optional<BatchRequest>> BatchReader::next() {
+  std::string line;
+  for (;;) {
+    const Line read = read_line(in_, line);
+    if (read == Line::kEnd) return std::optional<BatchRequest>();
+    ++line_;
+    const std::string at = "line " + std::to_string(line_);
+    if (read == Line::kTooLong)
+      return Error::invalid(at, at + " has more than " + std::to_string(kMaxBatchLineBytes) + " bytes");
+    if (is_blank(line)) continue;
+    auto request = read_request(line);
+    if (!request) return Error::invalid(at, at + " " + request.error().message);
+    request->line = line_;
+    return std::optional<BatchRequest>(std::move(*request));
+  }
+}
+
+BatchCheck check_batch(std::istream& in, std::size_t most) {
+  BatchCheck check;
+  BatchReader reader(in);
+  std::unordered_map<std::string, std::uint64_t> lines;  // by custom id
+  while (check.faults.size() < most) {
+    auto request = reader.next();
+    if (!request) {
+      check.faults.push_back(request.error().message);
+      continue;
+    }
+    if (!*request) break;
+    const auto [known, is_new] = lines.emplace(std::move((*request)->custom_id), (*request)->line);
+    if (is_new) {
+      ++check.requests;
+    } else {
+      check.faults.push_back("line " + std::to_string((*request)->line) + " has the 'custom_id' of line " +
+                             std::to_string(known->second) + ", " + quoted(known->first));
+    }
+  }
+  return check;
+}
+
+std::string batch_answer_line(const BatchRequest& request, const http::Response& response) {
+  const std::string_view id = header_of(response, "x-request-id");
+  const bool is_json = response.content_type.starts_with("application/json") && !response.body.empty();
+  std::string line = R"({"id":)" + quoted("batch_req_" + std::to_string(request.line));
+  line += R"(,"custom_id":)" + quoted(request.custom_id);
+  line += R"(,"response":{"status_code":)" + std::to_string(response.status);
+  line += R"(,"request_id":)" + quoted(id);
+  line += R"(,"body":)" + (is_json ? response.body : quoted(response.body));
+  line += R"(},"error":null})";
+  return line;
+}
+
+Result<BatchAnswered> read_answered(std::istream& in) {
+  BatchAnswered answered;
+  std::string line;
+  for (std::uint64_t number = 1;; ++number) {
+    const Line read = read_line(in, line);
+    if (read == Line::kEnd || read == Line::kCutOff) return answered;
+    const std::string at = "line " + std::to_string(number);
+    if (read == Line::kTooLong)
+      return Error::invalid(at, at + " has more than " + std::to_string(kMaxBatchLineBytes) + " bytes");
+    answered.whole_bytes += line.size() + 1;
+    if (is_blank(line)) continue;
+    const auto object = parse_object(line);
+    if (!object) return Error::invalid(at, at + " " + object.error().message);
+    auto id = text_of(*object, "custom_id");
+    if (!id) return Error::invalid(at, at + " " + id.error().message);
+    answered.custom_ids.insert(std::move(*id));
+  }
+}
+
+}  // namespace takt::app
