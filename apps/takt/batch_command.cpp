@@ -82,6 +82,8 @@ Result<BatchAnswered> earlier_answers(const Arguments& arguments) {
     return Error::invalid("--output",
                           arguments.output + " is there already: add --resume to go on with it, or remove it");
   }
+  if (!std::filesystem::is_regular_file(arguments.output, failure))
+    return file_error(arguments.output, "is not a regular file, so there is nothing to go on from");
   std::ifstream file(arguments.output, std::ios::binary);
   if (!file) return file_error(arguments.output, std::strerror(errno));
   auto answered = read_answered(file);
@@ -94,9 +96,7 @@ Result<AnswerFile> open_answers(const std::string& path, std::uint64_t whole_byt
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND, 0644);
   if (fd < 0) return file_error(path, std::strerror(errno));
   AnswerFile file(fd);
-  // A pipe or a device has no length to cut back to.
-  if (::ftruncate(fd, static_cast<off_t>(whole_bytes)) != 0 && errno != EINVAL)
-    return file_error(path, std::strerror(errno));
+  if (::ftruncate(fd, static_cast<off_t>(whole_bytes)) != 0) return file_error(path, std::strerror(errno));
   return file;
 }
 
