@@ -127,6 +127,10 @@ void InferenceServer::begin_drain(Duration limit) {
   for (auto& engine : engines_) engine->begin_drain(clock_.now() + limit);
 }
 
+void InferenceServer::refuse_waiting() {
+  if (handler_) handler_->refuse_waiting();
+}
+
 bool InferenceServer::wait_until_drained(Duration wait) {
   return handler_ == nullptr || handler_->wait_until_idle(wait);
 }

@@ -53,6 +53,8 @@ class InferenceServer final : public serve::StatusSource, public serve::ConfigSo
 
   // Not ready from now on, nothing new is accepted; what runs may finish within `limit`, then it ends with an error.
   void begin_drain(Duration limit);
+  // The time of the drain is over: what no text worker has begun with is refused.
+  void refuse_waiting();
   // Waits until nothing is left; false after `wait`.
   bool wait_until_drained(Duration wait);
   // Waits until every answer's bytes are with the system; false after `wait`.

@@ -112,9 +112,11 @@ ExitCode drain(InferenceServer& server, Duration limit) {
   constexpr Duration kLook = std::chrono::milliseconds(50);
   spdlog::info("draining: running answers have {:.0f} s; a second signal ends them", to_seconds(limit));
   server.begin_drain(limit);
-  const auto deadline = server.clock().now() + limit + std::chrono::seconds(5);
+  const auto over = server.clock().now() + limit;
+  const auto deadline = over + std::chrono::seconds(5);
   const auto done = [&] { return server.wait_until_drained(kLook) && server.wait_until_sent(kLook); };
   while (!done() && server.clock().now() < deadline) {
+    if (server.clock().now() >= over) server.refuse_waiting();
     if (stop_signals_received() < 2) continue;
     spdlog::warn("ended at once by a second signal");
     server.cut();

@@ -41,7 +41,7 @@ ApiHandler::ApiHandler(ServeContext context, ServeOptions options)
       ids_(context_.unix_seconds()),
       body_worker_(context_, options_, ids_),
       control_workers_("takt-control", 1, kMaxControlRequests),
-      text_workers_("takt-text", options.text_threads, options.max_queued_bodies) {}
+      bodies_(options) {}
 
 ApiHandler::~ApiHandler() = default;
 
@@ -106,7 +106,7 @@ void ApiHandler::handle(http::Request request, std::shared_ptr<http::Responder> 
 
 bool ApiHandler::wait_until_idle(Duration limit) const {
   const auto deadline = std::chrono::steady_clock::now() + limit;
-  if (!text_workers_.wait_until_idle(limit)) return false;
+  if (!bodies_.wait_until_idle(limit)) return false;
   return context_.delivery.wait_until_idle(deadline - std::chrono::steady_clock::now());
 }
 
@@ -140,8 +140,8 @@ void ApiHandler::dispatch(const EndpointRule& rule, http::Request request, const
 }
 
 void ApiHandler::answer_ready(const Exchange& exchange) const {
-  Readiness readiness = context_.status.readiness();
-  if (draining_.load()) readiness = {false, "draining: the server is shutting down"};
+  const Readiness readiness = context_.status.readiness();
+  if (draining_.load()) return answer_error(exchange, api::draining(options_.drain_retry_after_seconds));
   if (readiness.ready) return answer_json(exchange, 200, R"({"status":"ready"})");
   answer_error(exchange, {503, "overloaded_error", "not_ready", readiness.reason, {}, 1, {}});
 }
@@ -196,18 +196,22 @@ void ApiHandler::post_body(Endpoint endpoint, std::string body, const ExchangePt
       });
 
   const std::size_t bytes = body.size();
-  const bool fits = queued_bytes_.fetch_add(bytes) + bytes <= options_.max_queued_body_bytes;
-  const bool taken = fits && text_workers_.post([this, endpoint, exchange, bytes, text = std::move(body)] {
+  const bool taken = bodies_.post(exchange, bytes, [this, endpoint, exchange, text = std::move(body)] {
     body_worker_.work_on(endpoint, text, exchange);
-    queued_bytes_.fetch_sub(bytes);
   });
-  if (taken) return;
-  queued_bytes_.fetch_sub(bytes);
-  const RequestLabels labels = context_.router.labels_of(exchange->identity);
-  const api::ApiError error = overloaded("Too many requests wait to be read", text_workers_);
+  if (!taken) refuse_body(*exchange, overloaded("Too many requests wait to be read", bodies_.workers()));
+}
+
+void ApiHandler::refuse_waiting() {
+  for (const ExchangePtr& exchange : bodies_.take_waiting())
+    refuse_body(*exchange, api::draining(options_.drain_retry_after_seconds));
+}
+
+void ApiHandler::refuse_body(const Exchange& exchange, const api::ApiError& error) {
+  const RequestLabels labels = context_.router.labels_of(exchange.identity);
   context_.status.count_refusal(labels, ErrorCode::kUnavailable);
-  if (options_.access_log) log_refusal(*exchange, labels, error, context_.clock.now());
-  answer_error(*exchange, error);
+  if (options_.access_log) log_refusal(exchange, labels, error, context_.clock.now());
+  answer_error(exchange, error);
 }
 
 }  // namespace takt::serve

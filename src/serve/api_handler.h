@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "http/handler.h"
+#include "serve/body_queue.h"
 #include "serve/body_worker.h"
 #include "serve/endpoints.h"
 #include "serve/exchange.h"
@@ -31,6 +32,8 @@ class ApiHandler final : public http::Handler {
   // Not ready from now on; new work is refused with 503, what was accepted goes on. (The engines have a deadline of
   // their own for it.)
   void begin_drain() { draining_.store(true); }
+  // Answers requests that no text worker has begun with: the time for them is over.
+  void refuse_waiting();
   // Waits until nothing is with the text workers and no answer is open; false when that took longer.
   bool wait_until_idle(Duration limit) const;
 
@@ -48,6 +51,7 @@ class ApiHandler final : public http::Handler {
   void answer_admin(const ExchangePtr& exchange, std::function<std::variant<std::string, api::ApiError>()> make_answer);
   void note_refusal(const Exchange& exchange, const http::Request& head, const api::ApiError& error) const;
   void post_body(Endpoint endpoint, std::string body, const ExchangePtr& exchange);
+  void refuse_body(const Exchange& exchange, const api::ApiError& error);
 
   const ServeContext context_;
   const ServeOptions options_;
@@ -55,9 +59,8 @@ class ApiHandler final : public http::Handler {
   RequestIds ids_;
   BodyWorker body_worker_;
   std::atomic<bool> draining_{false};
-  std::atomic<std::size_t> queued_bytes_{0};
   WorkerPool control_workers_;  // metrics: never behind anybody's prompt
-  WorkerPool text_workers_;     // last: its jobs use all of the above
+  BodyQueue bodies_;            // last: its jobs use all of the above
 };
 
 }  // namespace takt::serve
