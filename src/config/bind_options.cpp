@@ -119,7 +119,6 @@ void bind(OptionTable& table, serve::ServeOptions& serve) {
   table.add_integer("text.threads", serve.text_threads, 1, 256);
   table.add_integer("text.max_queued_bodies", serve.max_queued_bodies, 1, 1 << 20);
   table.add_integer("text.max_queued_body_bytes", serve.max_queued_body_bytes, 1024, kTebibyte);
-  table.add_switch("server.access_log", serve.access_log);
   table.add_duration("stream.keep_alive_ms", serve.keep_alive, kMillisecond, 100, 10'000);
   table.add_integer("stream.reader_behind_bytes", serve.reader_behind_bytes, 1024, 1 << 30);
   table.add_duration("stream.reader_patience_ms", serve.reader_patience, kMillisecond, 100, 3'600'000);
@@ -146,7 +145,9 @@ void bind(OptionTable& table, api::ApiOptions& api) {
 
 OptionTable bind_options(ServerConfig& config) {
   OptionTable table;
+  // A section's keys stand together: what is printed is a TOML file.
   bind(table, config.process);
+  table.add_switch("server.access_log", config.serve.access_log);
   bind(table, config.auth);
   bind(table, config.compute);
   table.add_choice("scheduler.preset", config.preset, preset_names());
