@@ -76,7 +76,8 @@ Result<std::string> http_get(const ServerAddress& server, const std::string& tar
   asio::io_context context;
   asio::ip::tcp::resolver resolver(context);
   beast::tcp_stream stream(context);
-  const std::string where = server.host + ":" + std::to_string(server.port);
+  const bool six = server.host.find(':') != std::string::npos;
+  const std::string where = (six ? "[" + server.host + "]" : server.host) + ":" + std::to_string(server.port);
   error_code error;
   const auto endpoints = resolver.resolve(server.host, std::to_string(server.port), error);
   if (!error) error = run(context, stream, [&](auto done) { stream.async_connect(endpoints, done); });

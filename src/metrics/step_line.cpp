@@ -108,21 +108,27 @@ SequenceAdded read_added(const json::object& line, TimePoint now) {
   return added;
 }
 
+SchedulerOptions read_options(const json::object& line) {
+  SchedulerOptions options;
+  const auto* given = find(line, "options");
+  if (given == nullptr || !given->is_object()) throw Malformed("options are missing");
+  visit_options(options, FieldReader{given->get_object(), TimePoint{}});
+  return options;
+}
+
 EngineStarted read_start(const json::object& line, const json::array& head, TapeState& state) {
   EngineStarted started;
-  const auto* options = find(line, "options");
   const auto* block_tokens = find(line, "block_tokens");
   const auto* alignment = find(line, "alignment");
   const auto* blocks = find(line, "blocks");
   const auto* terms = find(line, "terms");
-  const bool complete = options != nullptr && options->is_object() && block_tokens != nullptr && alignment != nullptr &&
-                        blocks != nullptr && terms != nullptr;
+  const bool complete = block_tokens != nullptr && alignment != nullptr && blocks != nullptr && terms != nullptr;
   if (!complete) throw Malformed("an engine's start is not complete");
   state = {};
   state.at = TimePoint(nanoseconds(head[0]));
   started.continued = to<int>(head[1]) != 0;
   state.step = StepId(to<std::uint64_t>(head[2]));
-  visit_options(started.options, FieldReader{options->get_object(), TimePoint{}});
+  started.options = read_options(line);
   started.memory.geometry.block_tokens = counts(*block_tokens).blocks;
   started.memory.geometry.alignment = std::max(1U, to<std::uint32_t>(*alignment));
   started.memory.total = counts(*blocks);
@@ -250,7 +256,7 @@ StepPlanned read_plan(const json::object& line, const json::array& head, ModelIn
   plan.waits = waits != nullptr ? read_waits(*waits) : state.waits;
   const auto* budget = find(line, "b");
   plan.budget = budget != nullptr ? nanoseconds(*budget) : state.budget;
-  plan.beat_overrun = find(line, "o") != nullptr;
+  plan.beat_overrun = find(line, "z") != nullptr;
   read_features(line, plan);
   state.plan(planned.view, plan);
   return planned;
@@ -302,6 +308,15 @@ StepRecord read_record(const json::object& line, std::map<std::uint32_t, TapeSta
     const SequenceRemoved gone{SequenceId(to<std::uint64_t>(numbers[1])), to<int>(numbers[2]) != 0};
     state.remove(gone.sequence);
     record.what = gone;
+  } else if (const auto* changed = find(line, "o")) {
+    state.at += nanoseconds(*changed);
+    record.what = OptionsChanged{read_options(line)};
+  } else if (const auto* reserve = find(line, "y")) {
+    const json::array& numbers = list(*reserve, 3);
+    state.at += nanoseconds(numbers[0]);
+    const ReserveSet set{SequenceId(to<std::uint64_t>(numbers[1])), to<std::uint32_t>(numbers[2])};
+    state.set_reserve(set);
+    record.what = set;
   } else if (const auto* planned = find(line, "p")) {
     state.at += nanoseconds(list(*planned, 2)[0]);
     record.what = read_plan(line, list(*planned, 2), record.model, state);

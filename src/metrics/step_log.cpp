@@ -23,6 +23,12 @@ class StepLog::Tape final : public SchedulerTape {
   void removed(SequenceId sequence, bool natural_end, TimePoint now) noexcept override {
     record(Place::kAnywhere, [&](std::string& out) { writer_.remove(out, {sequence, natural_end}, now); });
   }
+  void reconfigured(const SchedulerOptions& options, TimePoint now) noexcept override {
+    record(Place::kAnywhere, [&](std::string& out) { writer_.change(out, options, now); });
+  }
+  void reserve_set(SequenceId sequence, std::uint32_t tokens, TimePoint now) noexcept override {
+    record(Place::kAnywhere, [&](std::string& out) { writer_.set_reserve(out, {sequence, tokens}, now); });
+  }
   void planned(const CapacityView& view, const StepPlan& plan, TimePoint now) noexcept override {
     record(Place::kAnywhere, [&](std::string& out) { writer_.plan(out, view, plan, now); });
   }

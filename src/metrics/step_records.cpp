@@ -33,6 +33,11 @@ void TapeState::plan(const CapacityView& view, const StepPlan& plan) {
   }
 }
 
+void TapeState::set_reserve(const ReserveSet& reserve) {
+  const auto found = live.find(reserve.sequence);
+  if (found != live.end()) found->second.added.facts.reserve_tokens = reserve.tokens;
+}
+
 void TapeState::commit(std::span<const SequenceProgress> progress) {
   auto entry = entries.begin();
   for (const SequenceProgress& stands : progress) {

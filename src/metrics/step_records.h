@@ -46,6 +46,15 @@ struct SequenceRemoved {
   bool natural_end = false;
 };
 
+struct OptionsChanged {
+  SchedulerOptions options;
+};
+
+struct ReserveSet {
+  SequenceId sequence;
+  std::uint32_t tokens = 0;
+};
+
 struct StepPlanned {
   CapacityView view;  // geometry and totals are those of EngineStarted
   StepPlan plan;
@@ -65,7 +74,9 @@ struct RecordsLost {
 struct StepRecord {
   ModelIndex model;
   TimePoint at;
-  std::variant<EngineStarted, SequenceAdded, SequenceLives, SequenceRemoved, StepPlanned, StepDone, RecordsLost> what;
+  std::variant<EngineStarted, SequenceAdded, SequenceLives, SequenceRemoved, OptionsChanged, ReserveSet, StepPlanned,
+               StepDone, RecordsLost>
+      what;
 };
 
 // What both sides know after the same records, so that a record need only say what it changes.
@@ -83,6 +94,7 @@ struct TapeState {
   void add(const SequenceAdded& added);
   void remove(SequenceId sequence);
   void plan(const CapacityView& view, const StepPlan& plan);
+  void set_reserve(const ReserveSet& reserve);
   void commit(std::span<const SequenceProgress> progress);
 
   // The entry of a sequence that goes on with one token and samples: what most entries are.

@@ -241,6 +241,24 @@ void StepWriter::remove(std::string& out, const SequenceRemoved& removed, TimePo
   state_.remove(removed.sequence);
 }
 
+void StepWriter::change(std::string& out, const SchedulerOptions& options, TimePoint now) {
+  const std::int64_t since = begin(out, now);
+  put_key(out, "o");
+  put(out, since);
+  put_key(out, "options");
+  put_fields(out, options, TimePoint{}, kOptions);
+  end(out);
+  started_.options = options;
+}
+
+void StepWriter::set_reserve(std::string& out, const ReserveSet& reserve, TimePoint now) {
+  const std::int64_t since = begin(out, now);
+  put_key(out, "y");
+  put_list(out, since, reserve.sequence.value, reserve.tokens);
+  end(out);
+  state_.set_reserve(reserve);
+}
+
 // A number n: the next n entries of the last plan go on with a row each. -n: n of them are not in this plan. A list: an
 // entry in full; where it is the last plan's next one, it takes its place.
 void StepWriter::entries(std::string& out, const StepPlan& plan) const {
@@ -343,7 +361,7 @@ void StepWriter::plan(std::string& out, const CapacityView& capacity, const Step
     put_key(out, "b");
     put(out, plan.budget.count());
   }
-  if (plan.beat_overrun) out += ",\"o\":1";
+  if (plan.beat_overrun) out += ",\"z\":1";
   if (!equal(plan.features, features_of(plan.entries))) {
     put_key(out, "u");
     const StepFeatures& f = plan.features;

@@ -22,6 +22,8 @@ class StepWriter {
   void start(std::string& out, const EngineStarted& started, TimePoint now);
   void add(std::string& out, const SequenceAdded& added, TimePoint now);
   void remove(std::string& out, const SequenceRemoved& removed, TimePoint now);
+  void change(std::string& out, const SchedulerOptions& options, TimePoint now);
+  void set_reserve(std::string& out, const ReserveSet& reserve, TimePoint now);
   void plan(std::string& out, const CapacityView& view, const StepPlan& plan, TimePoint now);
   void commit(std::string& out, std::span<const SequenceProgress> progress, Duration measured, bool observed,
               TimePoint now);

@@ -29,6 +29,9 @@ class SchedulerTape {
   virtual void added(const SequenceFacts& facts, RequestId request, std::uint32_t choice, TimePoint now) noexcept = 0;
   // `natural_end`: its length was noted.
   virtual void removed(SequenceId sequence, bool natural_end, TimePoint now) noexcept = 0;
+  // Other options from the next plan on.
+  virtual void reconfigured(const SchedulerOptions& options, TimePoint now) noexcept = 0;
+  virtual void reserve_set(SequenceId sequence, std::uint32_t tokens, TimePoint now) noexcept = 0;
   // The plan's drops are applied right after it, if it has any; it need not be executed.
   virtual void planned(const CapacityView& view, const StepPlan& plan, TimePoint now) noexcept = 0;
   // The last plan was committed so far. `observed`: the step-time model learnt from it.

@@ -30,6 +30,8 @@ class Recording {
     add();
   }
 
+  SchedulerTape& tape() { return tape_; }
+
   void add() {
     SequenceFacts facts;
     facts.id = SequenceId(++last_);
@@ -141,6 +143,47 @@ TEST_F(StepLogTest, ReadsBackWhatWasRecorded) {
     EXPECT_EQ(steps[i].measured, milliseconds(10));
   }
   EXPECT_EQ(all.back().at, at_ms(1400));
+}
+
+// What changes while the server runs is an input of later plans too: options with their classes, and reserves.
+TEST_F(StepLogTest, ReadsBackOptionsAndReservesThatChange) {
+  SchedulerOptions options_then;
+  options_then.max_sequences = 7;
+  options_then.planning_margin = 0.123456789012345;
+  options_then.window = {4, 0.25, milliseconds(30), false};
+  options_then.admission = AdmissionRule::kPredicted;
+  EngineClass night;
+  night.limits.tier = Tier::kBatch;
+  night.limits.ceiling.seats = 3;
+  night.queue.max_waiting = 9;
+  options_then.classes = {EngineClass{}, night};
+  {
+    auto log = StepLog::open(options(), {"model"}, 7);
+    ASSERT_TRUE(log);
+    Recording recording(**log);
+    recording.step();
+    recording.tape().reconfigured(options_then, at_ms(1015));
+    recording.tape().reserve_set(SequenceId(1), 48, at_ms(1015));
+  }
+  const auto all = records();
+  const auto changed = only<OptionsChanged>(all);
+  ASSERT_EQ(changed.size(), 1u);
+  const SchedulerOptions& read = changed[0].options;
+  EXPECT_EQ(read.max_sequences, 7u);
+  EXPECT_EQ(read.planning_margin, 0.123456789012345);
+  EXPECT_EQ(read.window.max_wait, milliseconds(30));
+  EXPECT_EQ(read.window.served_ratio, 0.25);
+  EXPECT_FALSE(read.window.adaptive);
+  EXPECT_EQ(read.admission, AdmissionRule::kPredicted);
+  EXPECT_EQ(read.step_target, SchedulerOptions{}.step_target);
+  ASSERT_EQ(read.classes.size(), 2u);
+  EXPECT_EQ(read.classes[1].limits.tier, Tier::kBatch);
+  EXPECT_EQ(read.classes[1].limits.ceiling.seats, 3u);
+  EXPECT_EQ(read.classes[1].queue.max_waiting, 9u);
+  const auto reserves = only<ReserveSet>(all);
+  ASSERT_EQ(reserves.size(), 1u);
+  EXPECT_EQ(reserves[0].tokens, 48u);
+  EXPECT_EQ(all.back().at, at_ms(1015));
 }
 
 TEST_F(StepLogTest, AStepOfRunningStreamsTakesFewBytes) {
