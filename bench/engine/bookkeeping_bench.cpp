@@ -30,7 +30,7 @@ class Bookkeeping {
   void step() {
     const TimePoint now(std::chrono::milliseconds(++ms_));
     CapacityView view = kv_->capacity();
-    for (const SequenceId id : scheduler_.queue_heads()) view.prefixes.push_back(kv_->cached_prefix(id, known_[id]));
+    for (const SequenceId id : scheduler_.queue_heads(now)) view.prefixes.push_back(kv_->cached_prefix(id, known_[id]));
     for (const SequenceId id : scheduler_.holders(view)) view.tails.push_back(kv_->held_tail(id));
     const StepPlan plan = scheduler_.plan(now, view, model_);
     scheduler_.apply_drops(plan, now);

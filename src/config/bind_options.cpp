@@ -62,6 +62,12 @@ void bind(OptionTable& table, SchedulerOptions& sched) {
       {{"paged", KvReserve::kPaged}, {"worst_case", KvReserve::kWorstCase}, {"context", KvReserve::kContext}});
   table.add_enum("scheduler.preemption", sched.preemption,
                  {{"none", PreemptionRule::kNone}, {"recompute", PreemptionRule::kRecompute}});
+  table.add_enum("scheduler.order", sched.order,
+                 {{"fcfs", OrderRule::kFcfs}, {"fair", OrderRule::kFair}, {"deadline", OrderRule::kDeadline}});
+  table.add_integer("scheduler.max_overtakes", sched.max_overtakes, 1, 1'000'000);
+  table.add_real("scheduler.fair_prompt_weight", sched.fair.prompt, 0.0, 1000.0);
+  table.add_real("scheduler.fair_cached_weight", sched.fair.cached, 0.0, 1000.0);
+  table.add_real("scheduler.fair_output_weight", sched.fair.output, 0.0, 1000.0);
   table.add_integer("scheduler.max_sequences", sched.max_sequences, 1, kMostSequences);
   table.add_integer("scheduler.max_step_tokens", sched.max_step_tokens, 1, kMostStepTokens);
   table.add_duration("scheduler.step_target_ms", sched.step_target, kMillisecond, 1, 60'000);

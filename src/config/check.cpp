@@ -32,6 +32,19 @@ Status check(const SchedulerOptions& sched) {
   if (sched.leave == LeaveRule::kWithBatch && !closed_batches) {
     return contradiction("scheduler.leave", "with_batch needs scheduler.join = when_empty: an open batch never ends");
   }
+  if (sched.order != OrderRule::kFcfs && closed_batches) {
+    return contradiction("scheduler.order",
+                         "fair and deadline need scheduler.join = every_step: a closed batch takes who came first");
+  }
+  if (sched.fair.cached > sched.fair.prompt) {
+    return contradiction(
+        "scheduler.fair_cached_weight",
+        "must be at most scheduler.fair_prompt_weight: what is found costs less than what is computed");
+  }
+  if (sched.fair.prompt == 0.0 && sched.fair.output == 0.0) {
+    return contradiction("scheduler.fair_output_weight",
+                         "must be above 0 where scheduler.fair_prompt_weight is 0: no work would cost anything");
+  }
   if (sched.preemption == PreemptionRule::kNone && sched.admission != AdmissionRule::kWorstCase &&
       sched.reserve == KvReserve::kPaged) {
     return contradiction(

@@ -46,6 +46,8 @@ const char* to_string(WaitReason reason) {
       return "preemption";
     case WaitReason::kBatchEnd:
       return "batch_end";
+    case WaitReason::kBreaker:
+      return "breaker";
   }
   return "none";
 }

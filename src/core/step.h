@@ -48,7 +48,19 @@ struct QueueWait {
   Tier tier = Tier::kRealtime;
   QueueKind queue = QueueKind::kUnstarted;
   WaitReason reason = WaitReason::kNone;
-  std::uint32_t requests = 0;  // sequences that got nothing in this step
+  std::uint32_t requests = 0;         // sequences that got nothing in this step
+  ClassIndex service_class = kNoClass;  // of unstarted ones: every class has a queue of its own
+};
+
+// How far admission is shrunk after preemptions came too fast (the cascade breaker). Shares of the seats in use when it
+// tripped, 1: not at all.
+struct AdmissionPressure {
+  double realtime_share = 1.0;
+  double batch_share = 1.0;
+  std::uint32_t preemptions_last_minute = 0;  // of running sequences for want of blocks
+  std::uint64_t trips = 0;                    // since the start
+
+  bool shrunk() const { return realtime_share < 1.0 || batch_share < 1.0; }
 };
 
 // What a plan costs, in the terms the step-time model knows.
@@ -71,6 +83,7 @@ struct StepPlan {
   std::vector<PlanEntry> entries;  // in the order of the step
   std::vector<PlanDrop> drops;     // applied before the entries
   std::vector<QueueWait> waits;
+  AdmissionPressure pressure;
   StepFeatures features;
   Duration predicted{0};
   Duration budget{0};         // what the step was allowed to take

@@ -1,6 +1,8 @@
 #include "engine/lifecycle.h"
 
 #include <algorithm>
+#include <functional>
+#include <string>
 #include <utility>
 
 namespace takt {
@@ -42,6 +44,7 @@ void Lifecycle::accept(SubmitCommand command, TimePoint now) {
     facts.weight = request.weight;
     facts.deadline = deadline_of(request);
     facts.window = request.targets.window;
+    facts.tenant = TenantId(std::hash<std::string>{}(request.labels.tenant));
     facts.itl_target = request.targets.itl;
     facts.prompt_tokens = prompt_tokens;
     facts.limit_tokens = record.limit_tokens;

@@ -146,9 +146,9 @@ StepOutcome StepLoop::nothing_planned(TimePoint now) {
   return StepOutcome::kUnserviceable;
 }
 
-CapacityView StepLoop::make_view() const {
+CapacityView StepLoop::make_view(TimePoint now) {
   CapacityView view = parts_.kv.capacity();
-  for (const SequenceId id : scheduler_.queue_heads()) {
+  for (const SequenceId id : scheduler_.queue_heads(now)) {
     const SequenceRecord* s = lifecycle_.store().find(id);
     if (s != nullptr) view.prefixes.push_back(parts_.kv.cached_prefix(id, s->known));
   }
@@ -157,7 +157,7 @@ CapacityView StepLoop::make_view() const {
 }
 
 StepPlan StepLoop::plan_once(TimePoint now) {
-  const CapacityView view = make_view();
+  const CapacityView view = make_view(now);
   StepPlan plan = scheduler_.plan(now, view, parts_.step_time);
   if (parts_.tape != nullptr) parts_.tape->planned(view, plan, now);
   return plan;

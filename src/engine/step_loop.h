@@ -66,7 +66,7 @@ class StepLoop {
   void apply(Command& command, TimePoint now);
   StepOutcome run_step(TimePoint now);
   StepOutcome nothing_planned(TimePoint now);
-  CapacityView make_view() const;
+  CapacityView make_view(TimePoint now);
   StepPlan plan_once(TimePoint now);
   StepPlan make_plan(TimePoint now);
   void apply_drops(const StepPlan& plan, TimePoint now);

@@ -8,7 +8,7 @@
 #include "core/capacity_view.h"
 #include "core/step.h"
 #include "sched/options.h"
-#include "sched/sequence.h"
+#include "sched/places.h"
 
 namespace takt {
 

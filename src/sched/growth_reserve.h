@@ -7,7 +7,7 @@
 #include "core/capacity_view.h"
 #include "sched/length_forecast.h"
 #include "sched/options.h"
-#include "sched/sequence.h"
+#include "sched/places.h"
 
 namespace takt {
 

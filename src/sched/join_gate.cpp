@@ -12,14 +12,16 @@ namespace {
 struct Held {
   std::uint32_t count = 0;
   TimePoint oldest = TimePoint::max();
+  bool impatient = false;  // one of them may not be held any longer
 };
 
-Held held_back(const TierQueues& queues, std::uint32_t enough) {
+Held held_back(const TierQueues& queues, std::uint32_t enough, TimePoint now) {
   Held held;
   for (auto s = queues.unstarted.rbegin(); s != queues.unstarted.rend(); ++s) {
     if (s->order <= queues.open_to || held.count == enough) break;
     ++held.count;
     held.oldest = s->queued_at;
+    held.impatient = held.impatient || now - s->queued_at >= s->facts.window;
   }
   return held;
 }
@@ -59,9 +61,10 @@ bool open_gates(const SchedulerOptions& options, SequencePlaces& places, TimePoi
   std::uint32_t seats = options.max_sequences;
   bool opened = false;
   for (TierQueues& queues : places.tiers) {
-    const Held held = held_back(queues, wanted(options.window, running));
+    const Held held = held_back(queues, wanted(options.window, running), now);
     const Duration oldest_wait = held.count > 0 ? now - held.oldest : Duration::zero();
-    if (!window_opens(options.window, {held.count, running, oldest_wait})) continue;
+    const bool impatient = held.impatient && options.window.adaptive;
+    if (!impatient && !window_opens(options.window, {held.count, running, oldest_wait})) continue;
     queues.open_to = closes ? end_of_batch(queues, seats) : queues.unstarted.back().order;
     opened = true;
   }

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "sched/options.h"
-#include "sched/sequence.h"
+#include "sched/places.h"
 
 namespace takt {
 

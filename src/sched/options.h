@@ -40,6 +40,20 @@ enum class PreemptionRule : std::uint8_t {
   kRecompute,  // the lowest tier's newest gives up tail blocks and computes them again later
 };
 
+// Who of a tier's waiting starts first.
+enum class OrderRule : std::uint8_t {
+  kFcfs,      // who came first
+  kFair,      // whose tenant has had least: the virtual token counter
+  kDeadline,  // whose first token is due first
+};
+
+// What a token costs a tenant, in the order kFair. Work that is done again after a preemption costs nothing.
+struct FairWeights {
+  double prompt = 1.0;  // computed
+  double cached = 0.1;  // found in the prefix cache
+  double output = 2.0;
+};
+
 // When the answers of a batch leave.
 enum class LeaveRule : std::uint8_t { kWhenFinished, kWithBatch };
 
@@ -67,6 +81,12 @@ struct SchedulerOptions {
   AdmissionRule admission = AdmissionRule::kGreedy;
   KvReserve reserve = KvReserve::kPaged;
   PreemptionRule preemption = PreemptionRule::kRecompute;
+
+  OrderRule order = OrderRule::kFcfs;
+  FairWeights fair;
+  // Younger ones that may start before a sequence, by their deadline or because they are short; then it is next. Those
+  // that start in the same step with the last one come on top. At least 1. Not where tenants take turns.
+  std::uint32_t max_overtakes = 64;
 
   // Seats: sequences that run at once. A cap only; memory and step time decide. Also capped by the executor.
   std::uint32_t max_sequences = 64;

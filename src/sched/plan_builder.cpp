@@ -4,18 +4,24 @@
 #include <optional>
 #include <tuple>
 
-#include "sched/admission.h"
 #include "sched/budget.h"
 
 namespace takt {
 
+namespace {
+
+constexpr double kBeforeAllTurns = -1e15;
+
+}  // namespace
+
 PlanBuilder::PlanBuilder(const SchedulerOptions& options, const CapacityView& view, const StepTimeModel& model,
-                         const SequencePlaces& places, const PlanHistory& history)
+                         const SequencePlaces& places, const PlanHistory& history, ServiceWalk& walk)
     : options_(options),
       view_(view),
       model_(model),
       places_(places),
       history_(history),
+      walk_(walk),
       market_(view, places, options.preemption) {}
 
 // Tier by tier: decode rows, admission, prefill. Batch decode rows go before realtime's prefill only as far as they
@@ -25,7 +31,7 @@ StepPlan PlanBuilder::build(StepId id, ModelIndex model) {
   plan_.model = model;
   choose_budget();
   add_decode_rows(Tier::kRealtime, Duration::max());
-  start_admission();
+  entrance_.emplace(options_, view_, places_, history_.lengths, market_, walk_);
   collect_prompts(Tier::kRealtime);
   const bool realtime_prefills = !prompts_of(Tier::kRealtime).empty();
   add_decode_rows(Tier::kBatch, realtime_prefills ? limit_beside_prompts() : planned_limit_);
@@ -38,7 +44,8 @@ StepPlan PlanBuilder::build(StepId id, ModelIndex model) {
   if (options_.padding) pad_ended_rows();
   plan_.drops = market_.drops();
   plan_.predicted = model_.predict(plan_.features);
-  if (plan_.empty() && places_.running.empty() && short_of_blocks_) unserviceable_ = first_in_line_;
+  if (plan_.empty() && places_.running.empty() && entrance_->short_of_blocks())
+    unserviceable_ = entrance_->first_in_line();
   return std::move(plan_);
 }
 
@@ -66,10 +73,12 @@ void PlanBuilder::add_decode_rows(Tier tier, Duration limit) {
   for (const ScheduledSequence& s : places_.running) {
     if (s.facts.tier == tier && s.is_decode_row() && !market_.is_settled(s.facts.id)) rows.push_back(&s);
   }
-  // Realtime by age, which is also who may take blocks from whom; of the batch tier, those left out last time first.
-  const auto key = [](const ScheduledSequence* s) {
+  // Realtime by age, which is also who may take blocks from whom; of the batch tier, where time may not last for all,
+  // by what their tenants have had, then those left out last time first.
+  const bool takes_turns = tier == Tier::kBatch && options_.order == OrderRule::kFair;
+  const auto key = [takes_turns](const ScheduledSequence* s) {
     const bool served = s->facts.tier == Tier::kRealtime || !s->passed_over_since.has_value();
-    return std::tuple(served, s->order);
+    return std::tuple(takes_turns ? s->tenant->served : 0.0, served, s->order);
   };
   std::sort(rows.begin(), rows.end(), [&](auto* a, auto* b) { return key(a) < key(b); });
   for (const ScheduledSequence* s : rows) {
@@ -94,90 +103,13 @@ bool PlanBuilder::add_decode_row(const ScheduledSequence& s) {
   return true;
 }
 
-const CachedPrefix* PlanBuilder::cached_prefix(SequenceId sequence) const {
-  const auto it = std::find_if(view_.prefixes.begin(), view_.prefixes.end(),
-                               [&](const CachedPrefix& p) { return p.sequence == sequence; });
-  return it == view_.prefixes.end() ? nullptr : &*it;
-}
-
-void PlanBuilder::start_admission() {
-  const auto running = static_cast<std::uint32_t>(places_.running.size());
-  seats_left_ = options_.max_sequences - std::min(options_.max_sequences, running);
-  growth_.emplace(options_, view_, places_, history_.lengths);
-}
-
 // Prompts of the tier that are under way, and those that can be admitted.
 void PlanBuilder::collect_prompts(Tier tier) {
   for (const ScheduledSequence& s : places_.running) {
     if (s.facts.tier != tier || s.remaining() < 2 || market_.is_settled(s.facts.id)) continue;
     prompts_of(tier).push_back({&s, s.computed, s.cover, false});
   }
-  constexpr auto kAll = std::numeric_limits<std::uint64_t>::max();
-  const TierQueues& queues = places_.of(tier);
-  const WaitReason resuming = walk_queue(queues.resuming, kAll);
-  resuming_reasons_[index_of(tier)] = resuming;
-  // Preempted work resumes before unstarted work of its tier.
-  const bool held_up = resuming != WaitReason::kNone && !queues.unstarted.empty();
-  unstarted_reasons_[index_of(tier)] = held_up ? resuming : walk_queue(queues.unstarted, queues.open_to);
-}
-
-// A seat for `s`: a free one, or that of a lower tier's sequence. A realtime request never waits for batch work to end.
-bool PlanBuilder::find_seat(const ScheduledSequence& s) {
-  if (seats_left_ > 0) return true;
-  if (options_.join == JoinRule::kWhenEmpty || !market_.take_seat(s)) return false;
-  ++seats_left_;
-  return true;
-}
-
-// The reason why the queue, from some member on, cannot enter; kNone when all members that were looked at can.
-WaitReason PlanBuilder::walk_queue(const SequenceList& queue, std::uint64_t open_to) {
-  std::uint32_t looked_at = 0;
-  for (const ScheduledSequence& s : queue) {
-    if (s.order > open_to) return batch_is_closed() ? WaitReason::kBatchEnd : WaitReason::kWindow;
-    if (first_in_line_ == nullptr) first_in_line_ = &s;
-    if (market_.closed_to(s.facts.tier)) return WaitReason::kPreemption;
-    if (!find_seat(s)) return WaitReason::kSeat;
-    if (short_of_blocks_) return WaitReason::kBlocks;
-    if (looked_at++ == options_.lookahead) return WaitReason::kStepTime;
-    // First come, first served: what waits for blocks holds back those behind it, of lower tiers too, or it would wait
-    // for ever.
-    if (!admit(s)) {
-      short_of_blocks_ = true;
-      return WaitReason::kBlocks;
-    }
-  }
-  return WaitReason::kNone;
-}
-
-bool PlanBuilder::admit(const ScheduledSequence& s) {
-  if (market_.is_settled(s.facts.id)) return false;
-  std::uint32_t first = s.computed;
-  GroupCounts held = view_.geometry.blocks_for(s.cover);
-  GroupCounts need;
-  if (s.cover == 0) {
-    const CachedPrefix* prefix = cached_prefix(s.facts.id);
-    first = prefix == nullptr ? 0 : prefix->tokens;
-    held = view_.geometry.blocks_for(first);
-    if (prefix != nullptr) need = prefix->evictable;
-  }
-  // The whole prompt, and for a protected sequence all that it may ever need.
-  const bool is_protected = s.preemptions_by_own_tier >= options_.protect_after;
-  const std::uint32_t cover =
-      std::max({is_protected ? s.facts.limit_tokens : s.known, s.facts.reserve_tokens, s.cover});
-  need += view_.geometry.blocks_for(cover) - held;
-  const bool alone = places_.running.empty() && admissible_ == 0;
-  const GroupCounts spare = alone ? GroupCounts{} : growth_->beside(s, cover);
-  if (!market_.take_for_waiting(s, need, spare, alone)) return false;
-  growth_->add(s, cover);
-  market_.pin(s.facts.id);
-  --seats_left_;
-  ++admissible_;
-  prompts_of(s.facts.tier).push_back({&s, first, cover, true});
-  return true;
-}
-
-bool PlanBuilder::batch_is_closed() const {
-  return options_.join == JoinRule::kWhenEmpty && !places_.running.empty();
+  entrance_->let_in(tier, prompts_of(tier));
 }
 
 void PlanBuilder::grant_prefill(Tier tier) {
@@ -210,7 +142,7 @@ void PlanBuilder::grant_whole_prompts(Tier tier) {
     const std::uint32_t wide = std::max(widest, wanted);
     const std::uint64_t in_all = options_.padding ? std::uint64_t{granted + 1} * wide : std::uint64_t{rows} + wanted;
     if (in_all > room && (granted > 0 || room == 0)) {
-      note_left_out(tier);
+      entrance_->note_left_out(tier);
       break;
     }
     const std::uint32_t tokens = std::min(wanted, room);
@@ -221,6 +153,16 @@ void PlanBuilder::grant_whole_prompts(Tier tier) {
     widest = std::max(widest, tokens);
   }
   if (options_.padding) pad(granted * widest - rows);
+}
+
+PromptCandidate PlanBuilder::candidate(const Prompt& prompt) const {
+  const ScheduledSequence& s = *prompt.sequence;
+  PromptCandidate candidate{s.order, prompt.first_position, s.known - prompt.first_position};
+  if (options_.order == OrderRule::kDeadline) candidate.turn = to_seconds(s.facts.deadline.time_since_epoch());
+  if (options_.order == OrderRule::kFair) candidate.turn = s.tenant->served;
+  // Among these, who came first.
+  if (prompt.urgent) candidate.turn = kBeforeAllTurns + static_cast<double>(s.order);
+  return candidate;
 }
 
 void PlanBuilder::pad(std::uint32_t rows) {
@@ -245,24 +187,14 @@ void PlanBuilder::grant_chunks(Tier tier, Duration limit, std::uint32_t most_row
   const PrefillRoom room{limit, rows - std::min(rows, plan_.features.tokens), options_.newcomer_share};
   std::vector<PromptCandidate> candidates;
   candidates.reserve(prompts.size());
-  for (const Prompt& prompt : prompts)
-    candidates.push_back(
-        {prompt.sequence->order, prompt.first_position, prompt.sequence->known - prompt.first_position});
+  for (const Prompt& prompt : prompts) candidates.push_back(candidate(prompt));
   const std::vector<std::uint32_t> granted = split_prefill(candidates, room, model_, plan_.features);
   bool left_out = false;
   for (std::size_t i = 0; i < granted.size(); ++i) {
     if (granted[i] > 0) add_prompt(prompts[i], granted[i]);
     left_out = left_out || (granted[i] == 0 && prompts[i].admits);
   }
-  if (left_out) note_left_out(tier);
-}
-
-// Admissible, but without a token: they stay in their queue.
-void PlanBuilder::note_left_out(Tier tier) {
-  WaitReason& unstarted = unstarted_reasons_[index_of(tier)];
-  if (unstarted == WaitReason::kNone) unstarted = WaitReason::kStepTime;
-  WaitReason& resuming = resuming_reasons_[index_of(tier)];
-  if (resuming == WaitReason::kNone) resuming = WaitReason::kStepTime;
+  if (left_out) entrance_->note_left_out(tier);
 }
 
 void PlanBuilder::add_prompt(const Prompt& prompt, std::uint32_t tokens) {

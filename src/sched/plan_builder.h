@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <vector>
 
@@ -11,11 +10,12 @@
 #include "core/step.h"
 #include "core/step_time_model.h"
 #include "sched/block_market.h"
-#include "sched/growth_reserve.h"
+#include "sched/entrance.h"
 #include "sched/length_forecast.h"
 #include "sched/options.h"
+#include "sched/places.h"
 #include "sched/prefill_split.h"
-#include "sched/sequence.h"
+#include "sched/service_walk.h"
 
 namespace takt {
 
@@ -30,67 +30,48 @@ struct PlanHistory {
 class PlanBuilder {
  public:
   PlanBuilder(const SchedulerOptions& options, const CapacityView& view, const StepTimeModel& model,
-              const SequencePlaces& places, const PlanHistory& history);
+              const SequencePlaces& places, const PlanHistory& history, ServiceWalk& walk);
 
   StepPlan build(StepId id, ModelIndex model);
 
-  // After build(): why each tier's queues, as far as they got nothing, got nothing.
-  WaitReason unstarted_reason(Tier tier) const { return unstarted_reasons_[index_of(tier)]; }
-  WaitReason resuming_reason(Tier tier) const { return resuming_reasons_[index_of(tier)]; }
+  // After build(): who was let in, and why the others were not.
+  const Entrance& entrance() const { return *entrance_; }
   // Prefill was wanted, and the plan has decode rows alone.
   bool prefill_was_left_out() const { return prefill_left_out_; }
   // The oldest waiting sequence needs blocks although nothing holds any: it can never be scheduled.
   const ScheduledSequence* unserviceable() const { return unserviceable_; }
 
  private:
-  struct Prompt {
-    const ScheduledSequence* sequence;
-    std::uint32_t first_position;
-    std::uint32_t cover_tokens;
-    bool admits;
-  };
-
   void choose_budget();
   Duration limit_beside_prompts() const;
   void add_decode_rows(Tier tier, Duration limit);
   bool add_decode_row(const ScheduledSequence& sequence);
-  void start_admission();
   void collect_prompts(Tier tier);
-  WaitReason walk_queue(const SequenceList& queue, std::uint64_t open_to);
-  bool find_seat(const ScheduledSequence& sequence);
-  bool admit(const ScheduledSequence& sequence);
-  bool batch_is_closed() const;
   void grant_prefill(Tier tier);
   void grant_chunks(Tier tier, Duration limit, std::uint32_t most_rows);
   void grant_whole_prompts(Tier tier);
   void insist_on_prefill();
   void add_prompt(const Prompt& prompt, std::uint32_t tokens);
-  void note_left_out(Tier tier);
+  PromptCandidate candidate(const Prompt& prompt) const;
   void pad(std::uint32_t rows);
   void pad_ended_rows();
   std::vector<Prompt>& prompts_of(Tier tier) { return prompts_[index_of(tier)]; }
-  const CachedPrefix* cached_prefix(SequenceId sequence) const;
 
   const SchedulerOptions& options_;
   const CapacityView& view_;
   const StepTimeModel& model_;
   const SequencePlaces& places_;
   const PlanHistory& history_;
+  ServiceWalk& walk_;
 
   StepPlan plan_;
   BlockMarket market_;
-  std::optional<GrowthReserve> growth_;  // once the decode rows stand
-  Duration planned_limit_{0};            // the budget less the margin
+  std::optional<Entrance> entrance_;  // once the decode rows stand
+  Duration planned_limit_{0};         // the budget less the margin
   std::array<std::vector<Prompt>, kTiers.size()> prompts_;
   bool prefills_ = false;  // the plan has an entry of a prompt
-  std::uint32_t seats_left_ = 0;
-  std::uint32_t admissible_ = 0;
-  bool short_of_blocks_ = false;
   bool prefill_left_out_ = false;
-  const ScheduledSequence* first_in_line_ = nullptr;
   const ScheduledSequence* unserviceable_ = nullptr;
-  std::array<WaitReason, kTiers.size()> unstarted_reasons_{};
-  std::array<WaitReason, kTiers.size()> resuming_reasons_{};
 };
 
 }  // namespace takt

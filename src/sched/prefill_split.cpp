@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <tuple>
+#include <utility>
 
 #include "sched/budget.h"
 
@@ -61,8 +63,8 @@ std::vector<std::uint32_t> split_prefill(std::span<const PromptCandidate> candid
   std::iota(others.begin(), others.end(), std::size_t{0});
   others.erase(others.begin() + static_cast<std::ptrdiff_t>(oldest));
   std::sort(others.begin(), others.end(), [&](std::size_t a, std::size_t b) {
-    return std::pair(candidates[a].remaining, candidates[a].order) <
-           std::pair(candidates[b].remaining, candidates[b].order);
+    const auto key = [](const PromptCandidate& c) { return std::tuple(c.turn, c.remaining, c.order); };
+    return key(candidates[a]) < key(candidates[b]);
   });
 
   const Duration before = model.predict(features);

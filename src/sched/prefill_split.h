@@ -15,6 +15,7 @@ struct PromptCandidate {
   std::uint64_t order = 0;  // arrival; smaller is older
   std::uint32_t first_position = 0;
   std::uint32_t remaining = 0;  // tokens to compute, at least 1
+  double turn = 0.0;            // those with a lower one are served first, whatever they need
 };
 
 struct PrefillRoom {
@@ -25,9 +26,9 @@ struct PrefillRoom {
 
 // Tokens per candidate, in the candidates' order; adds the rows to `features`. The oldest prompt keeps its share
 // whatever else comes, so every prompt is the oldest one at some time and none starves. The others share the rest,
-// those with the least to compute first, so a short prompt starts at once behind any number of long ones; where they
-// need less than their share, the step becomes shorter, so that a long prompt beside them does not delay their first
-// token.
+// those whose turn it is first, then those with the least to compute, so a short prompt starts at once behind any
+// number of long ones; where they need less than their share, the step becomes shorter, so that a long prompt beside
+// them does not delay their first token.
 std::vector<std::uint32_t> split_prefill(std::span<const PromptCandidate> candidates, const PrefillRoom& room,
                                          const StepTimeModel& model, StepFeatures& features);
 

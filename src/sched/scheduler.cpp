@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sched/join_gate.h"
+#include "sched/queue_waits.h"
 
 namespace takt {
 
@@ -36,7 +37,7 @@ const WaitAccount* Scheduler::account_of(const ScheduledSequence& s) const {
   const TierQueues& queues = places_.of(s.facts.tier);
   switch (s.state) {
     case SequenceState::kUnstarted:
-      return &queues.unstarted_waits;
+      return s.flow != nullptr ? &s.flow->lane->waits : &queues.held_waits;
     case SequenceState::kSibling:
       return &queues.sibling_waits;
     case SequenceState::kResuming:
@@ -58,6 +59,9 @@ void Scheduler::add(const SequenceFacts& facts, TimePoint now) {
   s.queued_at = now;
   s.known = facts.prompt_tokens;
   s.state = facts.leader ? SequenceState::kSibling : SequenceState::kUnstarted;
+  s.tenant = &places_.of(facts.tier).ledger.enter(facts.tenant);
+  s.lane = lane_of(facts.service_class);
+  s.weight = facts.weight * limits_of(options_.classes, facts.service_class, facts.tier).weight;
   SequenceList& list = list_of(s);
   WaitAccount& account = *account_of(s);
   if (s.state == SequenceState::kSibling && list.empty()) account.set(WaitReason::kSibling, now);
@@ -75,7 +79,12 @@ void Scheduler::remove(SequenceId sequence, TimePoint now) {
   const auto it = by_id_.find(sequence);
   if (it == by_id_.end()) return;
   const SequenceList::iterator s = it->second;
-  if (s->state == SequenceState::kUnstarted) forget_expiry(*s);
+  TierQueues& queues = places_.of(s->facts.tier);
+  if (s->state == SequenceState::kUnstarted) {
+    forget_expiry(*s);
+    leave_unstarted(queues, s, false);
+  }
+  queues.ledger.leave(*s);
   const bool has_siblings = s->facts.siblings > 0;
   by_id_.erase(it);
   SequenceList& list = list_of(*s);
@@ -120,19 +129,25 @@ std::size_t Scheduler::running_of(Tier tier) const {
                                                 [&](const ScheduledSequence& s) { return s.facts.tier == tier; }));
 }
 
-std::vector<SequenceId> Scheduler::queue_heads() const {
+std::vector<SequenceId> Scheduler::queue_heads(TimePoint now) {
+  open_gates(now);
   std::vector<SequenceId> heads;
   const std::size_t running = places_.running.size();
   const std::size_t free_seats = options_.max_sequences - std::min<std::size_t>(running, options_.max_sequences);
+  const auto note = [&](const ScheduledSequence& s) {
+    if (s.cover == 0 && !s.facts.scores_prompt) heads.push_back(s.facts.id);
+  };
   for (const Tier tier : kTiers) {
     const TierQueues& queues = places_.of(tier);
     // A realtime sequence may take the seat of any batch one.
     const std::size_t seats = free_seats + (tier == Tier::kRealtime ? running_of(Tier::kBatch) : 0);
     std::size_t left = std::min<std::size_t>(seats, options_.lookahead);
-    for (const SequenceList* list : {&queues.resuming, &queues.unstarted}) {
-      for (auto s = list->begin(); s != list->end() && left > 0; ++s, --left) {
-        if (s->cover == 0 && !s->facts.scores_prompt) heads.push_back(s->facts.id);
-      }
+    for (auto s = queues.resuming.begin(); s != queues.resuming.end() && left > 0; ++s, --left) note(*s);
+    if (left == 0) continue;
+    walk_.start(queues, options_.fair, options_.max_overtakes);
+    for (const ScheduledSequence* s = walk_.next(); s != nullptr && left > 0; s = walk_.next(), --left) {
+      note(*s);
+      walk_.take();
     }
   }
   return heads;
@@ -159,56 +174,51 @@ std::vector<SequenceId> Scheduler::holders(const CapacityView& view) const {
   return ids;
 }
 
+void Scheduler::open_gates(TimePoint now) {
+  if (takt::open_gates(options_, places_, now)) history_.batch_members = 0;
+  for (TierQueues& queues : places_.tiers) follow_gate(queues, now);
+}
+
 StepPlan Scheduler::plan(TimePoint now, const CapacityView& view, const StepTimeModel& model) {
-  if (open_gates(options_, places_, now)) history_.batch_members = 0;
-  PlanBuilder builder(options_, view, model, places_, history_);
+  open_gates(now);
+  PlanBuilder builder(options_, view, model, places_, history_, walk_);
   StepPlan plan = builder.build(StepId(++plans_), model_);
+  planned_at_ = now;
   prefill_left_out_ = builder.prefill_was_left_out();
   unserviceable_.reset();
   if (const ScheduledSequence* stuck = builder.unserviceable()) unserviceable_ = stuck->facts.id;
-  if (options_.join == JoinRule::kWhenEmpty) close_batch(plan, builder);
-  name_waits(builder, plan, now);
+  if (options_.join == JoinRule::kWhenEmpty) close_batch(plan, builder.entrance());
+  name_waits(builder.entrance(), plan, now);
   note_passed_over(plan, now);
   return plan;
 }
 
 // Who found no seat or blocks while the batch formed has missed it.
-void Scheduler::close_batch(const StepPlan& plan, const PlanBuilder& builder) {
+void Scheduler::close_batch(const StepPlan& plan, const Entrance& entrance) {
   for (const Tier tier : kTiers) {
-    const WaitReason reason = builder.unstarted_reason(tier);
-    if (reason != WaitReason::kSeat && reason != WaitReason::kBlocks) continue;
+    TierQueues& queues = places_.of(tier);
+    bool missed = false;
+    for (const ServiceLane& lane : queues.starting.lanes()) {
+      const WaitReason reason = entrance.unstarted_reason(tier, lane.index);
+      missed = missed || reason == WaitReason::kSeat || reason == WaitReason::kBlocks;
+    }
+    if (!missed) continue;
     std::uint64_t last_admitted = 0;
     for (const PlanEntry& entry : plan.entries) {
       const ScheduledSequence& s = *by_id_.find(entry.sequence)->second;
       if (s.facts.tier == tier && entry.admits) last_admitted = std::max(last_admitted, s.order);
     }
-    if (last_admitted > 0 || !places_.running.empty()) close_gate(places_.of(tier), last_admitted);
+    if (last_admitted > 0 || !places_.running.empty()) close_gate(queues, last_admitted);
   }
 }
 
-void Scheduler::name_waits(const PlanBuilder& builder, StepPlan& plan, TimePoint now) {
-  std::array<std::uint32_t, kTiers.size()> unstarted_admitted{};
-  std::array<std::uint32_t, kTiers.size()> resuming_admitted{};
+void Scheduler::name_waits(const Entrance& entrance, StepPlan& plan, TimePoint now) {
+  QueueAdmissions admissions;
   for (const PlanEntry& entry : plan.entries) {
-    if (!entry.admits) continue;
-    const ScheduledSequence& s = *by_id_.find(entry.sequence)->second;
-    ++(s.state == SequenceState::kUnstarted ? unstarted_admitted : resuming_admitted)[index_of(s.facts.tier)];
+    if (entry.admits) admissions.add(*by_id_.find(entry.sequence)->second);
   }
-  for (const Tier tier : kTiers) {
-    TierQueues& queues = places_.of(tier);
-    const auto note = [&](QueueKind kind, const SequenceList& list, std::uint32_t admitted, WaitReason reason,
-                          WaitAccount& account) {
-      const auto left = static_cast<std::uint32_t>(list.size()) - admitted;
-      account.set(left == 0 ? WaitReason::kNone : reason, now);
-      if (left > 0) plan.waits.push_back({tier, kind, reason, left});
-    };
-    const auto t = index_of(tier);
-    note(QueueKind::kResuming, queues.resuming, resuming_admitted[t], builder.resuming_reason(tier),
-         queues.resuming_waits);
-    note(QueueKind::kUnstarted, queues.unstarted, unstarted_admitted[t], builder.unstarted_reason(tier),
-         queues.unstarted_waits);
-    note(QueueKind::kSiblings, queues.siblings, 0, WaitReason::kSibling, queues.sibling_waits);
-  }
+  const bool batch_is_closed = options_.join == JoinRule::kWhenEmpty && !places_.running.empty();
+  takt::name_waits(places_, entrance, admissions, {batch_is_closed, now}, plan);
 }
 
 void Scheduler::note_passed_over(const StepPlan& plan, TimePoint now) {
@@ -222,6 +232,10 @@ void Scheduler::note_passed_over(const StepPlan& plan, TimePoint now) {
 void Scheduler::move(SequenceList::iterator s, SequenceState to, TimePoint now) noexcept {
   if (const WaitAccount* left = account_of(*s)) add_difference(s->waited, left->at(now), s->joined);
   SequenceList& from = list_of(*s);
+  if (s->state == SequenceState::kUnstarted) {
+    forget_expiry(*s);
+    leave_unstarted(places_.of(s->facts.tier), s, to == SequenceState::kRunning);
+  }
   s->state = to;
   SequenceList& list = list_of(*s);
   auto place = list.end();
@@ -251,6 +265,18 @@ void Scheduler::apply_drops(const StepPlan& plan, TimePoint now) noexcept {
   }
 }
 
+void Scheduler::start(SequenceList::iterator s, const PlanEntry& entry, TimePoint now) noexcept {
+  TierQueues& queues = places_.of(s->facts.tier);
+  const bool is_unstarted = s->state == SequenceState::kUnstarted;
+  // A choice after the first comes as one that resumes.
+  if (is_unstarted || s->preemptions == 0) ++history_.batch_members;
+  s->reserved_to_the_end = s->preemptions_by_own_tier >= options_.protect_after;
+  queues.ledger.admitted(*s, entry.first_position);
+  // Its queue's reason is that of those who stay; it waited for the step itself.
+  move(s, SequenceState::kRunning, planned_at_);
+  s->waited[static_cast<std::size_t>(WaitReason::kStepTime)] += now - planned_at_;
+}
+
 void Scheduler::commit(const StepPlan& plan, std::span<const SequenceProgress> progress, TimePoint now) noexcept {
   std::size_t at = 0;
   for (const PlanEntry& entry : plan.entries) {
@@ -260,14 +286,11 @@ void Scheduler::commit(const StepPlan& plan, std::span<const SequenceProgress> p
     const auto it = by_id_.find(entry.sequence);
     if (it == by_id_.end()) continue;
     ScheduledSequence& s = *it->second;
-    if (entry.admits) {
-      if (s.state == SequenceState::kUnstarted) forget_expiry(s);
-      // A choice after the first comes as one that resumes.
-      if (s.state == SequenceState::kUnstarted || s.preemptions == 0) ++history_.batch_members;
-      s.reserved_to_the_end = s.preemptions_by_own_tier >= options_.protect_after;
-      move(it->second, SequenceState::kRunning, now);
-    }
+    TierQueues& queues = places_.of(s.facts.tier);
+    if (entry.admits) start(it->second, entry, now);
     const bool prompt_done = s.computed < s.facts.prompt_tokens && step.computed >= s.facts.prompt_tokens;
+    queues.ledger.progressed(s, step.known, step.computed);
+    if (!s.tenant->flows.empty()) queues.starting.moved(*s.tenant);
     s.known = step.known;
     s.computed = step.computed;
     s.cover = std::max(s.cover, entry.cover_tokens);
@@ -293,7 +316,11 @@ SchedulerCounts Scheduler::counts() const {
 WaitReason Scheduler::oldest_wait_reason() const {
   for (const TierQueues& queues : places_.tiers) {
     if (!is_unserved(queues)) continue;
-    for (const WaitAccount* account : {&queues.resuming_waits, &queues.unstarted_waits, &queues.sibling_waits}) {
+    if (queues.resuming_waits.reason() != WaitReason::kNone) return queues.resuming_waits.reason();
+    for (const ServiceLane& lane : queues.starting.lanes()) {
+      if (lane.waits.reason() != WaitReason::kNone) return lane.waits.reason();
+    }
+    for (const WaitAccount* account : {&queues.held_waits, &queues.sibling_waits}) {
       if (account->reason() != WaitReason::kNone) return account->reason();
     }
   }

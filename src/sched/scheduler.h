@@ -15,8 +15,9 @@
 #include "core/step.h"
 #include "core/step_time_model.h"
 #include "sched/options.h"
+#include "sched/places.h"
 #include "sched/plan_builder.h"
-#include "sched/sequence.h"
+#include "sched/service_walk.h"
 #include "sched/tape.h"
 
 namespace takt {
@@ -38,7 +39,7 @@ struct SequenceView {
 
 class Scheduler {
  public:
-  Scheduler(const SchedulerOptions& options, ModelIndex model) : options_(options), model_(model) {}
+  Scheduler(const SchedulerOptions& options, ModelIndex model) : options_(options), model_(model), places_(options) {}
 
   // A sequence enters its tier's queue; one with a leader waits until the leader's prompt is computed. `now`: for the
   // wait accounts.
@@ -53,8 +54,8 @@ class Scheduler {
   // A sequence came to its natural end: how long answers get is what predicted admission goes by. Before remove().
   void note_length(SequenceId sequence);
 
-  // What the view for the next plan must hold: cached prefixes of these, held tails of those.
-  std::vector<SequenceId> queue_heads() const;
+  // What the view for the next plan must hold: cached prefixes of these, held tails of those. `now`: as for plan().
+  std::vector<SequenceId> queue_heads(TimePoint now);
   std::vector<SequenceId> holders(const CapacityView& view) const;
 
   // The next step. Changes nothing but the wait accounts and the gates of windows and batches: a plan may be thrown
@@ -77,6 +78,7 @@ class Scheduler {
   std::uint64_t unused_cover() const;
   // The running sequences, then up to `heads` of each queue.
   std::vector<SequenceView> look(std::size_t heads) const;
+  const TenantLedger& ledger(Tier tier) const { return places_.of(tier).ledger; }
   const SchedulerOptions& options() const { return options_; }
 
  private:
@@ -84,21 +86,25 @@ class Scheduler {
   WaitAccount* account_of(const ScheduledSequence& sequence);
   const WaitAccount* account_of(const ScheduledSequence& sequence) const;
   void move(SequenceList::iterator sequence, SequenceState to, TimePoint now) noexcept;
+  void start(SequenceList::iterator sequence, const PlanEntry& entry, TimePoint now) noexcept;
   void release_siblings(SequenceId leader, TimePoint now) noexcept;
   void promote_sibling(SequenceId leader, TimePoint now) noexcept;
   std::size_t running_of(Tier tier) const;
   void forget_expiry(const ScheduledSequence& sequence);
-  void close_batch(const StepPlan& plan, const PlanBuilder& builder);
-  void name_waits(const PlanBuilder& builder, StepPlan& plan, TimePoint now);
+  void open_gates(TimePoint now);
+  void close_batch(const StepPlan& plan, const Entrance& entrance);
+  void name_waits(const Entrance& entrance, StepPlan& plan, TimePoint now);
   void note_passed_over(const StepPlan& plan, TimePoint now);
 
   SchedulerOptions options_;
   ModelIndex model_;
   SequencePlaces places_;
+  ServiceWalk walk_;
   std::unordered_map<SequenceId, SequenceList::iterator> by_id_;
   std::set<std::pair<TimePoint, SequenceId>> expiries_;
   std::uint64_t arrivals_ = 0;
   std::uint64_t plans_ = 0;
+  TimePoint planned_at_{};
   PlanHistory history_;
   bool prefill_left_out_ = false;  // by the last plan
   std::optional<SequenceId> unserviceable_;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <boost/intrusive/set_hook.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <optional>
@@ -10,9 +12,11 @@
 #include "core/ids.h"
 #include "core/request.h"
 #include "core/wait_reason.h"
-#include "sched/wait_account.h"
 
 namespace takt {
+
+// Whose work it is, for fairness; the caller makes it from the tenant's name.
+using TenantId = StrongId<struct TenantTag>;
 
 // Facts of a sequence when it is handed to the scheduler.
 struct SequenceFacts {
@@ -20,9 +24,10 @@ struct SequenceFacts {
   std::optional<SequenceId> leader;  // the choice whose prompt is computed first; empty for that choice itself
   Tier tier = Tier::kRealtime;
   ClassIndex service_class = kNoClass;
-  double weight = 1.0;                        // of its tenant inside the class
-  TimePoint deadline = TimePoint::max();      // of its first token
-  Duration window = Duration::max();          // longest time that a batch window may hold it back
+  TenantId tenant;
+  double weight = 1.0;                    // of its tenant inside the class; above 0
+  TimePoint deadline = TimePoint::max();  // of its first token
+  Duration window = Duration::max();      // longest time that a batch window may hold it back
   Duration itl_target{0};
   std::uint32_t prompt_tokens = 0;
   std::uint32_t limit_tokens = 0;           // prompt and output at which it ends
@@ -34,9 +39,27 @@ struct SequenceFacts {
 
 enum class SequenceState : std::uint8_t { kUnstarted, kSibling, kResuming, kRunning };
 
-struct ScheduledSequence {
+// Who starts before whom; lower is sooner.
+struct Turn {
+  double level = 0.0;       // fair: what the tenant has had; deadline: its seconds; first come, first served: 0
+  std::uint64_t order = 0;  // arrival
+  auto operator<=>(const Turn&) const = default;
+};
+
+struct Tenant;
+struct ServiceFlow;
+
+// Links of the queue that it waits in unstarted: by turn, and by arrival.
+using TurnHook = boost::intrusive::set_base_hook<boost::intrusive::tag<struct TurnTag>,
+                                                 boost::intrusive::link_mode<boost::intrusive::normal_link>>;
+using ArrivalHook = boost::intrusive::set_base_hook<boost::intrusive::tag<struct ArrivalTag>,
+                                                    boost::intrusive::link_mode<boost::intrusive::normal_link>>;
+
+struct ScheduledSequence : TurnHook, ArrivalHook {
   SequenceFacts facts;
   std::uint64_t order = 0;  // arrival; smaller is older
+  std::size_t lane = 0;     // of its tier's unstarted ones: that of its class
+  double weight = 1.0;      // of its tenant's work: the class's times the tenant's own
   TimePoint queued_at;
   SequenceState state = SequenceState::kUnstarted;
   std::uint32_t known = 0;
@@ -45,6 +68,13 @@ struct ScheduledSequence {
   std::uint32_t preemptions = 0;
   std::uint32_t preemptions_by_own_tier = 0;
   bool reserved_to_the_end = false;  // protected: resumed with its whole remaining need
+
+  Tenant* tenant = nullptr;
+  bool owes_prompt = false;         // admitted once: what is not billed yet of its prompt is owed
+  std::uint32_t billed_prompt = 0;  // tokens, cached ones included: computing them again costs nothing
+  ServiceFlow* flow = nullptr;      // while it is unstarted and its gate is open
+  Turn turn;                        // among the members of its flow
+  std::uint64_t overtakings = 0;    // see TierQueues
 
   WaitTimes waited{};                          // complete spans only
   WaitTimes joined{};                          // its queue's account when it joined
@@ -61,24 +91,5 @@ inline constexpr std::array kTiers = {Tier::kRealtime, Tier::kBatch};
 inline constexpr std::size_t index_of(Tier tier) {
   return static_cast<std::size_t>(tier);
 }
-
-struct TierQueues {
-  SequenceList unstarted;  // in order of arrival
-  SequenceList resuming;   // in order of arrival: preempted ones, and siblings whose prompt is computed
-  SequenceList siblings;
-  std::uint64_t open_to =
-      0;  // unstarted ones up to this order may enter; those behind wait for a window or for the batch
-  WaitAccount unstarted_waits;
-  WaitAccount resuming_waits;
-  WaitAccount sibling_waits;
-};
-
-struct SequencePlaces {
-  std::array<TierQueues, kTiers.size()> tiers;
-  SequenceList running;
-
-  TierQueues& of(Tier tier) { return tiers[index_of(tier)]; }
-  const TierQueues& of(Tier tier) const { return tiers[index_of(tier)]; }
-};
 
 }  // namespace takt

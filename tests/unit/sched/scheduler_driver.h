@@ -8,24 +8,11 @@
 #include <string>
 
 #include "sched/scheduler.h"
+#include "support/plain_step_time.h"
 
 namespace takt::testing {
 
-// Time by three plain terms.
-class PlainModel final : public StepTimeModel {
- public:
-  Duration predict(const StepFeatures& f) const override {
-    if (f.tokens == 0) return Duration::zero();
-    return per_step + per_token * f.tokens +
-           Duration(static_cast<std::int64_t>(per_attended_ns * static_cast<double>(f.attended_positions)));
-  }
-  void observe(const StepFeatures&, Duration) override {}
-  Duration error_quantile(double) const override { return Duration::zero(); }
-
-  Duration per_step = std::chrono::milliseconds(1);
-  Duration per_token = std::chrono::milliseconds(1);
-  double per_attended_ns = 0;
-};
+using PlainModel = PlainStepTime;
 
 struct SchedulerDriver {
   explicit SchedulerDriver(SchedulerOptions options, std::uint32_t blocks = 1000) : scheduler(options, ModelIndex(0)) {

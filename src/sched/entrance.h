@@ -1,0 +1,74 @@
+// Admission inside one plan: who of a tier enters, with which seat and blocks, and why the next one does not.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "core/capacity_view.h"
+#include "core/wait_reason.h"
+#include "sched/block_market.h"
+#include "sched/growth_reserve.h"
+#include "sched/options.h"
+#include "sched/places.h"
+#include "sched/service_walk.h"
+
+namespace takt {
+
+// A prompt to compute in this step.
+struct Prompt {
+  const ScheduledSequence* sequence;
+  std::uint32_t first_position;
+  std::uint32_t cover_tokens;
+  bool admits;
+  bool urgent = false;  // it was passed by others too often
+};
+
+class Entrance {
+ public:
+  // `market`: after the decode rows that go before admission. All arguments outlive the entrance.
+  Entrance(const SchedulerOptions& options, const CapacityView& view, const SequencePlaces& places,
+           const LengthForecast& lengths, BlockMarket& market, ServiceWalk& walk);
+
+  // Adds the tier's sequences that can enter to `prompts`. Preempted work resumes before unstarted work of its tier.
+  void let_in(Tier tier, std::vector<Prompt>& prompts);
+  // Some of those who could enter got no token: they stay in their queue.
+  void note_left_out(Tier tier);
+
+  // Why each queue, as far as it got nothing, got nothing.
+  WaitReason resuming_reason(Tier tier) const { return of(tier).resuming; }
+  WaitReason unstarted_reason(Tier tier, std::size_t lane) const { return of(tier).unstarted[lane]; }
+  // The first one that was looked at; it waits for blocks when short_of_blocks().
+  const ScheduledSequence* first_in_line() const { return first_in_line_; }
+  bool short_of_blocks() const { return short_of_blocks_; }
+
+ private:
+  struct TierReasons {
+    WaitReason resuming = WaitReason::kNone;
+    std::vector<WaitReason> unstarted;  // by lane
+  };
+
+  TierReasons& of(Tier tier) { return reasons_[index_of(tier)]; }
+  const TierReasons& of(Tier tier) const { return reasons_[index_of(tier)]; }
+  WaitReason let_in_resuming(Tier tier, std::vector<Prompt>& prompts);
+  void let_in_unstarted(Tier tier, std::vector<Prompt>& prompts);
+  void close_all(Tier tier, WaitReason reason);
+  WaitReason obstacle(const ScheduledSequence& sequence, std::uint32_t looked_at, std::vector<Prompt>& prompts);
+  bool find_seat(const ScheduledSequence& sequence);
+  bool admit(const ScheduledSequence& sequence, std::vector<Prompt>& prompts);
+  const CachedPrefix* cached_prefix(SequenceId sequence) const;
+
+  const SchedulerOptions& options_;
+  const CapacityView& view_;
+  const SequencePlaces& places_;
+  BlockMarket& market_;
+  ServiceWalk& walk_;
+  GrowthReserve growth_;
+  std::uint32_t seats_left_ = 0;
+  std::uint32_t admitted_ = 0;
+  bool short_of_blocks_ = false;
+  const ScheduledSequence* first_in_line_ = nullptr;
+  std::array<TierReasons, kTiers.size()> reasons_;
+};
+
+}  // namespace takt

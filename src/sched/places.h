@@ -1,0 +1,47 @@
+// Where the sequences of a scheduler are.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "sched/sequence.h"
+#include "sched/service_order.h"
+#include "sched/tenant_ledger.h"
+#include "sched/wait_account.h"
+
+namespace takt {
+
+struct TierQueues {
+  explicit TierQueues(const SchedulerOptions& options) : ledger(options.fair), starting(options.order) {}
+
+  TenantLedger ledger;
+  SequenceList unstarted;  // in order of arrival
+  SequenceList resuming;   // in order of arrival: preempted ones, and siblings whose prompt is computed
+  SequenceList siblings;
+  std::uint64_t open_to = 0;  // unstarted ones up to this order may start; those behind wait for a window or the batch
+  std::uint64_t ordered_to = 0;  // the same, as of the last look: these are in `starting`
+  ServiceOrder starting;
+  WaitAccount held_waits;  // of unstarted ones that may not start yet
+  WaitAccount resuming_waits;
+  WaitAccount sibling_waits;
+  // How often younger ones started before the oldest unstarted one: the sum of `overtakings` over all unstarted ones.
+  // The one behind which somebody younger left has it noted; that is true of all older ones too.
+  std::uint64_t oldest_overtaken = 0;
+};
+
+struct SequencePlaces {
+  explicit SequencePlaces(const SchedulerOptions& options) : tiers{TierQueues(options), TierQueues(options)} {}
+
+  std::array<TierQueues, kTiers.size()> tiers;
+  SequenceList running;
+
+  TierQueues& of(Tier tier) { return tiers[index_of(tier)]; }
+  const TierQueues& of(Tier tier) const { return tiers[index_of(tier)]; }
+};
+
+// Brings the order of a tier's unstarted sequences in line with its gate: cost by what was let through.
+void follow_gate(TierQueues& queues, TimePoint now);
+// `sequence` is about to leave the list of unstarted ones: because it `started`, or was given up.
+void leave_unstarted(TierQueues& queues, SequenceList::iterator sequence, bool started) noexcept;
+
+}  // namespace takt
