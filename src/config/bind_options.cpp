@@ -76,6 +76,9 @@ void bind(OptionTable& table, SchedulerOptions& sched) {
   table.add_real("scheduler.newcomer_share", sched.newcomer_share, 0.1, 0.9);
   table.add_integer("scheduler.max_decode_only_steps", sched.max_decode_only_steps, 1, 1000);
   table.add_real("scheduler.watermark", sched.watermark, 0.0, 0.5);
+  table.add_real("scheduler.batch_min_share", sched.batch_min_share, 0.0, 0.5);
+  table.add_integer("scheduler.breaker_preemptions_per_minute", sched.breaker.preemptions_per_minute, 0, 100'000);
+  table.add_duration("scheduler.breaker_recovery_seconds", sched.breaker.recovery, kSecond, 1, 3600);
   table.add_integer("scheduler.protect_after", sched.protect_after, 1, 1000);
   table.add_integer("scheduler.lookahead", sched.lookahead, 1, 65536);
 }

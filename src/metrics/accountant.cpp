@@ -240,6 +240,7 @@ void Accountant::on(TimePoint at, const StepCommitted& event) {
   counts->prefill_tokens += plan.features.tokens - std::min(plan.features.tokens, not_prefill);
   counts->padding_rows += plan.features.padding_rows;
   counts->unused_cover_tokens = event.unused_cover_tokens;
+  counts->pressure = plan.pressure;
   counts->beat_overruns += plan.beat_overrun ? 1 : 0;
   counts->steps_over_budget += plan.budget > Duration(0) && event.measured > plan.budget ? 1 : 0;
   counts->busy += event.measured;

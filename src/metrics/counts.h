@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "core/step.h"
 #include "core/event.h"
 #include "measure/goodput.h"
 #include "metrics/busy_window.h"
@@ -64,6 +65,7 @@ struct ModelCounts {
   std::uint64_t decode_tokens = 0;
   std::uint64_t padding_rows = 0;         // computed for nobody
   std::uint64_t unused_cover_tokens = 0;  // by the last step
+  AdmissionPressure pressure;             // as of the last step
   std::uint64_t beat_overruns = 0;        // decode rows alone needed more than the budget
   std::uint64_t steps_over_budget = 0;    // measured longer than the budget
   std::uint64_t preemptions = 0;

@@ -172,6 +172,15 @@ void add_steps(Families& families, const Counts& counts, TimePoint now) {
   families.begin(MetricType::Gauge, "takt_kv_reserved_unused_tokens",
                  "Positions that running sequences hold blocks for and do not use.");
   per_model(families, counts, [](const ModelCounts& m) { return number(m.unused_cover_tokens); });
+  families.begin(MetricType::Gauge, "takt_admission_share",
+                 "How far admission is shrunk after too many preemptions; 1: not at all.");
+  for (const ModelCounts& m : counts.models) {
+    families.value(m.pressure.realtime_share, {{"model", m.name}, {"tier", "realtime"}});
+    families.value(m.pressure.batch_share, {{"model", m.name}, {"tier", "batch"}});
+  }
+  families.begin(MetricType::Counter, "takt_breaker_trips_total",
+                 "Times that admission was shrunk because preemptions came too fast.");
+  per_model(families, counts, [](const ModelCounts& m) { return number(m.pressure.trips); });
   const auto histogram = [&](const char* name, const char* help, Histogram ModelCounts::*member) {
     families.begin(MetricType::Histogram, name, help);
     for (const ModelCounts& m : counts.models) families.value(m.*member, {{"model", m.name}});

@@ -14,8 +14,8 @@ bool ranks_below(const ScheduledSequence& a, const ScheduledSequence& b) {
 
 }  // namespace
 
-BlockMarket::BlockMarket(const CapacityView& view, const SequencePlaces& places, PreemptionRule rule)
-    : view_(view), available_(view.free + view.evictable), may_preempt_(rule != PreemptionRule::kNone) {
+BlockMarket::BlockMarket(const CapacityView& view, const SequencePlaces& places, PreemptionRule rule, LimitBook& book)
+    : view_(view), available_(view.free + view.evictable), may_preempt_(rule != PreemptionRule::kNone), book_(book) {
   const auto add = [&](const SequenceList& list) {
     for (const ScheduledSequence& s : list) {
       if (s.cover > 0) holders_.push_back({&s, s.cover, s.cover});
@@ -40,7 +40,7 @@ bool BlockMarket::may_take(const ScheduledSequence& taker, const Holder& holder,
   if (s.state != SequenceState::kRunning || holder.dropped) return true;
   // A protected sequence has all that it will ever need, so it ends by itself: its own tier waits for that.
   if (s.facts.tier == taker.facts.tier) return from_running && !s.reserved_to_the_end;
-  return may_preempt_;
+  return may_preempt_ && book_.may_lose_blocks(s.lane, s.facts.tier);
 }
 
 BlockMarket::Holder* BlockMarket::lowest_holder(const ScheduledSequence& taker, bool from_running, bool with_shared) {
@@ -60,6 +60,9 @@ void BlockMarket::drop_tail(Holder& holder, const ScheduledSequence& taker, cons
   while (keep > holder.exclusive_from && !wanted.within(available_ + (held - geometry.blocks_for(keep)))) {
     keep = std::max(holder.exclusive_from, geometry.align_down(keep - 1));
   }
+  const ScheduledSequence& s = *holder.sequence;
+  book_.lost_blocks(s.lane, s.facts.tier, held - geometry.blocks_for(keep));
+  if (s.state == SequenceState::kRunning && !holder.dropped) book_.lost_seat(s.lane, s.facts.tier);
   available_ += held - geometry.blocks_for(keep);
   holder.keep = keep;
   holder.in_favour_of = taker.facts.tier;
@@ -111,24 +114,37 @@ bool BlockMarket::take_for_waiting(const ScheduledSequence& taker, const GroupCo
 }
 
 bool BlockMarket::take_seat(const ScheduledSequence& taker) {
+  return put_out(taker, false);
+}
+
+bool BlockMarket::take_back_seat(const ScheduledSequence& taker) {
+  return put_out(taker, true);
+}
+
+bool BlockMarket::put_out(const ScheduledSequence& taker, bool own_tier) {
   if (!may_preempt_) return false;
   Holder* lowest = nullptr;
   for (Holder& holder : holders_) {
     const ScheduledSequence& s = *holder.sequence;
     const bool runs = s.state == SequenceState::kRunning && !holder.dropped && !holder.pinned;
-    if (!runs || s.facts.tier <= taker.facts.tier) continue;
+    const bool is_below = s.facts.tier > taker.facts.tier || (own_tier && s.facts.tier == taker.facts.tier);
+    if (!runs || !is_below || !book_.may_lose_seat(s.lane, s.facts.tier)) continue;
+    if (own_tier && (s.lane == taker.lane || s.reserved_to_the_end)) continue;
     if (lowest == nullptr || ranks_below(s, *lowest->sequence)) lowest = &holder;
   }
   if (lowest == nullptr) return false;
+  const ScheduledSequence& s = *lowest->sequence;
   lowest->dropped = true;
   lowest->in_favour_of = taker.facts.tier;
-  close_from(lowest->sequence->facts.tier);
+  book_.lost_seat(s.lane, s.facts.tier);
+  if (s.facts.tier > taker.facts.tier) close_from(s.facts.tier);
   return true;
 }
 
 void BlockMarket::stand_back(const ScheduledSequence& sequence) {
   close_from(sequence.facts.tier);
   if (Holder* holder = find(sequence.facts.id)) {
+    if (!holder->dropped) book_.lost_seat(sequence.lane, sequence.facts.tier);
     holder->keep = std::min(holder->keep, sequence.computed);
     holder->in_favour_of = sequence.facts.tier;
     holder->dropped = true;

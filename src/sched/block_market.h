@@ -7,6 +7,7 @@
 
 #include "core/capacity_view.h"
 #include "core/step.h"
+#include "sched/limit_book.h"
 #include "sched/options.h"
 #include "sched/places.h"
 
@@ -14,7 +15,8 @@ namespace takt {
 
 class BlockMarket {
  public:
-  BlockMarket(const CapacityView& view, const SequencePlaces& places, PreemptionRule rule);
+  // `book` is told what is taken from whom.
+  BlockMarket(const CapacityView& view, const SequencePlaces& places, PreemptionRule rule, LimitBook& book);
 
   // Takes `need`, dropping tails of running and waiting sequences that rank below `taker` (lower tier, or same tier and
   // newer), lowest first. False, with nothing taken, when that is not enough; what was dropped stays dropped.
@@ -26,8 +28,11 @@ class BlockMarket {
   bool take_for_waiting(const ScheduledSequence& taker, const GroupCounts& need, const GroupCounts& spare,
                         bool last_resort);
 
-  // Puts the newest running sequence of a lower tier out, for its seat; it keeps its blocks. False when there is none.
+  // Puts the newest running sequence of a lower tier out, for its seat; it keeps its blocks. False when there is none
+  // that may lose it.
   bool take_seat(const ScheduledSequence& taker);
+  // The same for one who is entitled to a seat that its own tier has borrowed. Before the step has entries.
+  bool take_back_seat(const ScheduledSequence& taker);
 
   // Puts a running sequence out of this step although nothing of it is dropped: it waits for blocks.
   void stand_back(const ScheduledSequence& sequence);
@@ -53,6 +58,7 @@ class BlockMarket {
 
   bool may_take(const ScheduledSequence& taker, const Holder& holder, bool from_running) const;
   Holder* lowest_holder(const ScheduledSequence& taker, bool from_running, bool with_shared);
+  bool put_out(const ScheduledSequence& taker, bool own_tier);
   void drop_tail(Holder& holder, const ScheduledSequence& taker, const GroupCounts& wanted);
   Holder* find(SequenceId sequence);
   void close_from(Tier tier);
@@ -61,6 +67,7 @@ class BlockMarket {
   GroupCounts available_;
   std::vector<Holder> holders_;
   const bool may_preempt_;
+  LimitBook& book_;
   std::optional<Tier> closed_from_;  // this tier and those below
 };
 

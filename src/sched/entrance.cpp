@@ -1,73 +1,119 @@
 #include "sched/entrance.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace takt {
 
+namespace {
+
+// What holds up one class leaves others alone; the rest holds up the tier.
+bool is_about_class(WaitReason reason) {
+  return reason == WaitReason::kSeat || reason == WaitReason::kBlocks || reason == WaitReason::kTierCeiling;
+}
+
+}  // namespace
+
 Entrance::Entrance(const SchedulerOptions& options, const CapacityView& view, const SequencePlaces& places,
-                   const LengthForecast& lengths, BlockMarket& market, ServiceWalk& walk)
-    : options_(options),
-      view_(view),
-      places_(places),
-      market_(market),
-      walk_(walk),
-      growth_(options, view, places, lengths) {
+                   const LengthForecast& lengths, const AdmissionTools& tools)
+    : options_(options), view_(view), places_(places), tools_(tools), growth_(options, view, places, lengths) {
   const auto running = static_cast<std::uint32_t>(places_.running.size());
   seats_left_ = options_.max_sequences - std::min(options_.max_sequences, running);
+  for (const ScheduledSequence& s : places_.running) ++running_[index_of(s.facts.tier)];
+  most_running_.fill(std::numeric_limits<std::uint32_t>::max());
   for (const Tier tier : kTiers) of(tier).unstarted.resize(places_.of(tier).starting.lanes().size());
 }
 
 void Entrance::let_in(Tier tier, std::vector<Prompt>& prompts) {
   of(tier).resuming = let_in_resuming(tier, prompts);
-  if (of(tier).resuming != WaitReason::kNone) return close_all(tier, of(tier).resuming);
   let_in_unstarted(tier, prompts);
 }
 
-// The reason why the queue, from some member on, cannot enter; kNone when all members that were looked at can.
+// The reason why some member cannot enter; kNone when all that were looked at can.
 WaitReason Entrance::let_in_resuming(Tier tier, std::vector<Prompt>& prompts) {
   std::uint32_t looked_at = 0;
+  WaitReason first = WaitReason::kNone;
   for (const ScheduledSequence& s : places_.of(tier).resuming) {
     const WaitReason reason = obstacle(s, looked_at++, prompts);
-    if (reason != WaitReason::kNone) return reason;
+    if (first == WaitReason::kNone) first = reason;
+    if (reason == WaitReason::kTierCeiling) of(tier).close(s.lane, reason);
+    if (reason != WaitReason::kNone && !is_about_class(reason)) break;
   }
-  return WaitReason::kNone;
+  return first;
 }
 
 void Entrance::let_in_unstarted(Tier tier, std::vector<Prompt>& prompts) {
-  walk_.start(places_.of(tier), options_.fair, options_.max_overtakes);
+  tools_.walk.start(places_.of(tier), options_.fair, options_.max_overtakes);
+  for (std::size_t lane = 0; lane < of(tier).unstarted.size(); ++lane) {
+    if (of(tier).unstarted[lane] != WaitReason::kNone) tools_.walk.close_lane(lane);
+  }
+  // Preempted work resumes before unstarted work, but for what is reserved for somebody.
+  const WaitReason resuming = of(tier).resuming;
+  const bool only_entitled = resuming != WaitReason::kNone && resuming != WaitReason::kTierCeiling;
   std::uint32_t looked_at = 0;
-  while (const ScheduledSequence* s = walk_.next()) {
-    const WaitReason reason = obstacle(*s, looked_at++, prompts);
-    if (reason != WaitReason::kNone) return close_all(tier, reason);
-    prompts.back().urgent = walk_.is_urgent();
-    walk_.take();
+  while (const ScheduledSequence* s = tools_.walk.next()) {
+    const bool may_try = !only_entitled || (is_about_class(resuming) && tools_.book.is_entitled_to_seat(s->lane));
+    const WaitReason reason = may_try ? obstacle(*s, looked_at++, prompts) : resuming;
+    if (reason == WaitReason::kNone) {
+      prompts.back().urgent = tools_.walk.is_urgent();
+      tools_.walk.take();
+      continue;
+    }
+    if (!is_about_class(reason)) return close_all(tier, reason);
+    of(tier).close(s->lane, reason);
+    tools_.walk.close_lane(s->lane);
   }
 }
 
+void Entrance::TierReasons::close(std::size_t lane, WaitReason reason) {
+  if (lane < unstarted.size() && unstarted[lane] == WaitReason::kNone) unstarted[lane] = reason;
+}
+
 void Entrance::close_all(Tier tier, WaitReason reason) {
-  for (WaitReason& lane : of(tier).unstarted) {
-    if (lane == WaitReason::kNone) lane = reason;
-  }
+  for (std::size_t lane = 0; lane < of(tier).unstarted.size(); ++lane) of(tier).close(lane, reason);
 }
 
 // Lets the sequence in, or says what holds it up.
 WaitReason Entrance::obstacle(const ScheduledSequence& s, std::uint32_t looked_at, std::vector<Prompt>& prompts) {
+  const auto t = index_of(s.facts.tier);
   if (first_in_line_ == nullptr) first_in_line_ = &s;
-  if (market_.closed_to(s.facts.tier)) return WaitReason::kPreemption;
-  if (!find_seat(s)) return WaitReason::kSeat;
-  if (short_of_blocks_) return WaitReason::kBlocks;
-  if (looked_at == options_.lookahead) return WaitReason::kStepTime;
-  // What waits for blocks holds back those behind it, of lower tiers too, or it would wait for ever.
-  short_of_blocks_ = !admit(s, prompts);
-  return short_of_blocks_ ? WaitReason::kBlocks : WaitReason::kNone;
+  if (tools_.market.closed_to(s.facts.tier)) return WaitReason::kPreemption;
+  if (running_[t] > 0 && running_[t] >= most_running_[t]) return WaitReason::kBreaker;
+  if (const WaitReason seat = seat_obstacle(s); seat != WaitReason::kNone) return seat;
+  if (looked_at == options_.lookahead) return short_of_blocks_ ? WaitReason::kBlocks : WaitReason::kStepTime;
+  const Needs needs = needs_of(s);
+  if (const WaitReason blocks = block_obstacle(s, needs); blocks != WaitReason::kNone) return blocks;
+  admit(s, needs, prompts);
+  return WaitReason::kNone;
 }
 
-// A seat for `s`: a free one, or that of a lower tier's sequence. A realtime request never waits for batch work to end.
-bool Entrance::find_seat(const ScheduledSequence& s) {
-  if (seats_left_ > 0) return true;
-  if (options_.join == JoinRule::kWhenEmpty || !market_.take_seat(s)) return false;
-  ++seats_left_;
-  return true;
+// A free seat, or that of a lower tier's sequence: a realtime request never waits for batch work to end.
+WaitReason Entrance::seat_obstacle(const ScheduledSequence& s) {
+  LimitBook& book = tools_.book;
+  if (book.seat_is_above_ceiling(s.lane)) return WaitReason::kTierCeiling;
+  if (seats_left_ > 0 && book.is_entitled_to_seat(s.lane)) return WaitReason::kNone;
+  if (seats_left_ > book.seats_of_others(s.lane, s.facts.tier)) return WaitReason::kNone;
+  if (options_.join != JoinRule::kWhenEmpty && tools_.market.take_seat(s)) {
+    ++seats_left_;
+    return WaitReason::kNone;
+  }
+  return seats_left_ > 0 ? WaitReason::kTierCeiling : WaitReason::kSeat;
+}
+
+WaitReason Entrance::block_obstacle(const ScheduledSequence& s, const Needs& needs) {
+  LimitBook& book = tools_.book;
+  if (book.blocks_are_above_ceiling(s.lane, needs.blocks)) return WaitReason::kTierCeiling;
+  const bool is_entitled = book.is_entitled_to_blocks(s.lane, s.facts.tier, needs.blocks);
+  // What waits for blocks holds back those behind it, of lower tiers too, or it would wait for ever.
+  if (short_of_blocks_ && !is_entitled) return WaitReason::kBlocks;
+  const bool alone = places_.running.empty() && admitted_ == 0;
+  GroupCounts spare = alone ? GroupCounts{} : growth_.beside(s, needs.cover);
+  if (!alone && !is_entitled) spare += book.blocks_of_others(s.lane, s.facts.tier);
+  const bool taken =
+      !tools_.market.is_settled(s.facts.id) && tools_.market.take_for_waiting(s, needs.blocks, spare, alone);
+  if (taken) return WaitReason::kNone;
+  short_of_blocks_ = true;
+  return WaitReason::kBlocks;
 }
 
 const CachedPrefix* Entrance::cached_prefix(SequenceId sequence) const {
@@ -76,31 +122,31 @@ const CachedPrefix* Entrance::cached_prefix(SequenceId sequence) const {
   return it == view_.prefixes.end() ? nullptr : &*it;
 }
 
-bool Entrance::admit(const ScheduledSequence& s, std::vector<Prompt>& prompts) {
-  if (market_.is_settled(s.facts.id)) return false;
-  std::uint32_t first = s.computed;
+Entrance::Needs Entrance::needs_of(const ScheduledSequence& s) const {
+  Needs needs;
+  needs.first_position = s.computed;
   GroupCounts held = view_.geometry.blocks_for(s.cover);
-  GroupCounts need;
   if (s.cover == 0) {
     const CachedPrefix* prefix = cached_prefix(s.facts.id);
-    first = prefix == nullptr ? 0 : prefix->tokens;
-    held = view_.geometry.blocks_for(first);
-    if (prefix != nullptr) need = prefix->evictable;
+    needs.first_position = prefix == nullptr ? 0 : prefix->tokens;
+    held = view_.geometry.blocks_for(needs.first_position);
+    if (prefix != nullptr) needs.blocks = prefix->evictable;
   }
   // The whole prompt, and for a protected sequence all that it may ever need.
   const bool is_protected = s.preemptions_by_own_tier >= options_.protect_after;
-  const std::uint32_t cover =
-      std::max({is_protected ? s.facts.limit_tokens : s.known, s.facts.reserve_tokens, s.cover});
-  need += view_.geometry.blocks_for(cover) - held;
-  const bool alone = places_.running.empty() && admitted_ == 0;
-  const GroupCounts spare = alone ? GroupCounts{} : growth_.beside(s, cover);
-  if (!market_.take_for_waiting(s, need, spare, alone)) return false;
-  growth_.add(s, cover);
-  market_.pin(s.facts.id);
+  needs.cover = std::max({is_protected ? s.facts.limit_tokens : s.known, s.facts.reserve_tokens, s.cover});
+  needs.blocks += view_.geometry.blocks_for(needs.cover) - held;
+  return needs;
+}
+
+void Entrance::admit(const ScheduledSequence& s, const Needs& needs, std::vector<Prompt>& prompts) {
+  growth_.add(s, needs.cover);
+  tools_.market.pin(s.facts.id);
+  tools_.book.took_seat(s.lane, s.facts.tier, needs.blocks);
   --seats_left_;
   ++admitted_;
-  prompts.push_back({&s, first, cover, true});
-  return true;
+  ++running_[index_of(s.facts.tier)];
+  prompts.push_back({&s, needs.first_position, needs.cover, true});
 }
 
 void Entrance::note_left_out(Tier tier) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "core/wait_reason.h"
 #include "sched/block_market.h"
 #include "sched/growth_reserve.h"
+#include "sched/limit_book.h"
 #include "sched/options.h"
 #include "sched/places.h"
 #include "sched/service_walk.h"
@@ -21,19 +23,37 @@ struct Prompt {
   std::uint32_t first_position;
   std::uint32_t cover_tokens;
   bool admits;
-  bool urgent = false;  // it was passed by others too often
+  bool urgent = false;        // it was passed by others too often
+  std::uint32_t granted = 0;  // tokens in this step
 };
+
+// What a plan is made with, beside its queues.
+struct AdmissionTools {
+  BlockMarket& market;
+  LimitBook& book;
+  ServiceWalk& walk;
+};
+
+// Sequences of each tier that may run.
+using MostRunning = std::array<std::uint32_t, kTiers.size()>;
 
 class Entrance {
  public:
-  // `market`: after the decode rows that go before admission. All arguments outlive the entrance.
+  // `tools`: after the decode rows that go before admission. All arguments outlive the entrance.
   Entrance(const SchedulerOptions& options, const CapacityView& view, const SequencePlaces& places,
-           const LengthForecast& lengths, BlockMarket& market, ServiceWalk& walk);
+           const LengthForecast& lengths, const AdmissionTools& tools);
+
+  // Seats that running sequences were put out of for somebody who waits.
+  void add_seats(std::uint32_t seats) { seats_left_ += seats; }
+  // For the cascade breaker.
+  void limit_running(const MostRunning& most) { most_running_ = most; }
 
   // Adds the tier's sequences that can enter to `prompts`. Preempted work resumes before unstarted work of its tier.
   void let_in(Tier tier, std::vector<Prompt>& prompts);
   // Some of those who could enter got no token: they stay in their queue.
   void note_left_out(Tier tier);
+  // The same, because its class has had its part of the step.
+  void note_ceiling(Tier tier, std::size_t lane) { of(tier).close(lane, WaitReason::kTierCeiling); }
 
   // Why each queue, as far as it got nothing, got nothing.
   WaitReason resuming_reason(Tier tier) const { return of(tier).resuming; }
@@ -46,6 +66,7 @@ class Entrance {
   struct TierReasons {
     WaitReason resuming = WaitReason::kNone;
     std::vector<WaitReason> unstarted;  // by lane
+    void close(std::size_t lane, WaitReason reason);
   };
 
   TierReasons& of(Tier tier) { return reasons_[index_of(tier)]; }
@@ -53,19 +74,29 @@ class Entrance {
   WaitReason let_in_resuming(Tier tier, std::vector<Prompt>& prompts);
   void let_in_unstarted(Tier tier, std::vector<Prompt>& prompts);
   void close_all(Tier tier, WaitReason reason);
+  // Positions and blocks of a sequence that would enter.
+  struct Needs {
+    std::uint32_t first_position = 0;
+    std::uint32_t cover = 0;
+    GroupCounts blocks;
+  };
+
   WaitReason obstacle(const ScheduledSequence& sequence, std::uint32_t looked_at, std::vector<Prompt>& prompts);
-  bool find_seat(const ScheduledSequence& sequence);
-  bool admit(const ScheduledSequence& sequence, std::vector<Prompt>& prompts);
+  WaitReason seat_obstacle(const ScheduledSequence& sequence);
+  WaitReason block_obstacle(const ScheduledSequence& sequence, const Needs& needs);
+  Needs needs_of(const ScheduledSequence& sequence) const;
+  void admit(const ScheduledSequence& sequence, const Needs& needs, std::vector<Prompt>& prompts);
   const CachedPrefix* cached_prefix(SequenceId sequence) const;
 
   const SchedulerOptions& options_;
   const CapacityView& view_;
   const SequencePlaces& places_;
-  BlockMarket& market_;
-  ServiceWalk& walk_;
+  AdmissionTools tools_;
   GrowthReserve growth_;
   std::uint32_t seats_left_ = 0;
   std::uint32_t admitted_ = 0;
+  MostRunning running_{};
+  MostRunning most_running_;
   bool short_of_blocks_ = false;
   const ScheduledSequence* first_in_line_ = nullptr;
   std::array<TierReasons, kTiers.size()> reasons_;

@@ -69,6 +69,15 @@ struct WindowOptions {
   bool holds() const { return (min_batch > 1 || served_ratio > 0.0) && max_wait > Duration::zero(); }
 };
 
+// Shrinks admission when preemptions come too fast (sched/cascade_breaker.h).
+struct BreakerOptions {
+  // More preemptions of running sequences for want of blocks within a minute trip it; then they are counted anew.
+  // 0: never.
+  std::uint32_t preemptions_per_minute = 60;
+  // From nothing back to all. At least a second.
+  Duration recovery = std::chrono::seconds(20);
+};
+
 struct SchedulerOptions {
   ClassTable classes;
   JoinRule join = JoinRule::kEveryStep;
@@ -107,6 +116,12 @@ struct SchedulerOptions {
   // Steps of decode rows alone in a row while prefill waits, before prefill gets one block of tokens although there is
   // no time left. At least 1.
   std::uint32_t max_decode_only_steps = 1;
+
+  // Part of the time of steps that the batch tier gets for sure while it has work, whatever the realtime tier asks; a
+  // class of it that runs or waits may ask for more. 0: it may starve. 0 to 0.5.
+  double batch_min_share = 0.05;
+
+  BreakerOptions breaker;
 
   // Part of the KV blocks that admission leaves free for the growth of running sequences. 0 to 0.5.
   double watermark = 0.01;

@@ -1,7 +1,9 @@
 // Where the sequences of a scheduler are.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "sched/sequence.h"
@@ -36,6 +38,8 @@ struct SequencePlaces {
   SequenceList running;
 
   TierQueues& of(Tier tier) { return tiers[index_of(tier)]; }
+  // Lanes of the tier that has most.
+  std::size_t lanes() const { return std::max(tiers[0].starting.lanes().size(), tiers[1].starting.lanes().size()); }
   const TierQueues& of(Tier tier) const { return tiers[index_of(tier)]; }
 };
 

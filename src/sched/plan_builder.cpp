@@ -14,39 +14,111 @@ constexpr double kBeforeAllTurns = -1e15;
 
 }  // namespace
 
-PlanBuilder::PlanBuilder(const SchedulerOptions& options, const CapacityView& view, const StepTimeModel& model,
-                         const SequencePlaces& places, const PlanHistory& history, ServiceWalk& walk)
-    : options_(options),
-      view_(view),
-      model_(model),
-      places_(places),
-      history_(history),
-      walk_(walk),
-      market_(view, places, options.preemption) {}
+PlanBuilder::PlanBuilder(const PlanInputs& inputs, PlanScratch& scratch)
+    : options_(inputs.options),
+      view_(inputs.view),
+      model_(inputs.model),
+      places_(inputs.places),
+      history_(inputs.history),
+      scratch_(scratch),
+      market_(inputs.view, inputs.places, inputs.options.preemption, scratch.book) {
+  scratch_.book.open(options_, view_, places_, history_.minimum_share.owed_seats());
+}
 
 // Tier by tier: decode rows, admission, prefill. Batch decode rows go before realtime's prefill only as far as they
-// hardly lengthen the step.
+// hardly lengthen the step, or fill the batch tier's share of it.
 StepPlan PlanBuilder::build(StepId id, ModelIndex model) {
   plan_.id = id;
   plan_.model = model;
   choose_budget();
+  look_at_batch();
+  const std::uint32_t reclaimed = take_back_seats();
   add_decode_rows(Tier::kRealtime, Duration::max());
-  entrance_.emplace(options_, view_, places_, history_.lengths, market_, walk_);
+  entrance_.emplace(options_, view_, places_, history_.lengths, AdmissionTools{market_, scratch_.book, scratch_.walk});
+  entrance_->add_seats(reclaimed);
+  entrance_->limit_running(history_.most_running);
   collect_prompts(Tier::kRealtime);
   const bool realtime_prefills = !prompts_of(Tier::kRealtime).empty();
   add_decode_rows(Tier::kBatch, realtime_prefills ? limit_beside_prompts() : planned_limit_);
   plan_.beat_overrun = plan_.features.decode_rows > 0 && model_.predict(plan_.features) > plan_.budget;
-  grant_prefill(Tier::kRealtime);
+  grant_prefill(Tier::kRealtime, planned_limit_ - left_aside());
   if (realtime_prefills) add_decode_rows(Tier::kBatch, planned_limit_);
   collect_prompts(Tier::kBatch);
-  grant_prefill(Tier::kBatch);
+  grant_prefill(Tier::kBatch, planned_limit_);
   insist_on_prefill();
+  insist_on_batch();
   if (options_.padding) pad_ended_rows();
   plan_.drops = market_.drops();
   plan_.predicted = model_.predict(plan_.features);
   if (plan_.empty() && places_.running.empty() && entrance_->short_of_blocks())
     unserviceable_ = entrance_->first_in_line();
   return std::move(plan_);
+}
+
+// What the batch tier could do in this step, and what is set aside for it.
+void PlanBuilder::look_at_batch() {
+  const TierQueues& queues = places_.of(Tier::kBatch);
+  const auto& lanes = queues.starting.lanes();
+  const bool runs = std::any_of(places_.running.begin(), places_.running.end(),
+                                [](const ScheduledSequence& s) { return s.facts.tier == Tier::kBatch; });
+  const bool waits = !queues.resuming.empty() || std::any_of(lanes.begin(), lanes.end(), [](const ServiceLane& lane) {
+    return !lane.arrivals.empty();
+  });
+  batch_step_.batch_works = runs || waits;
+  if (!batch_step_.batch_works || options_.join == JoinRule::kWhenEmpty) return;
+  batch_step_.share = batch_share(options_, places_);
+  // Who only waits can do nothing with it unless a seat is free.
+  if (runs || places_.running.size() < options_.max_sequences)
+    set_aside_ = from_seconds(to_seconds(planned_limit_) * batch_step_.share);
+}
+
+Duration PlanBuilder::left_aside() const {
+  return std::max(Duration::zero(), set_aside_ - added_[index_of(Tier::kBatch)]);
+}
+
+// What entries added to the step's time, by tier and by class.
+void PlanBuilder::note_added(const ScheduledSequence& s, Duration before) {
+  const Duration added = std::max(Duration::zero(), model_.predict(plan_.features) - before);
+  added_[index_of(s.facts.tier)] += added;
+  spent(s.lane) += added;
+}
+
+Duration& PlanBuilder::spent(std::size_t lane) {
+  if (spent_by_lane_.size() <= lane) spent_by_lane_.resize(lane + 1, Duration::zero());
+  return spent_by_lane_[lane];
+}
+
+// How much longer entries of the class may make the step.
+Duration PlanBuilder::left_to(const ScheduledSequence& s) {
+  const double ceiling = limits_of(options_.classes, s.facts.service_class, s.facts.tier).ceiling.step_time;
+  if (ceiling >= 1.0) return Duration::max();
+  return from_seconds(to_seconds(planned_limit_) * ceiling) - spent(s.lane);
+}
+
+// Classes that wait for a seat that is reserved for them get it from the newest of their own tier who borrowed it. From
+// a lower tier they take it when they are admitted.
+std::uint32_t PlanBuilder::take_back_seats() {
+  if (options_.join == JoinRule::kWhenEmpty) return 0;
+  std::uint32_t seats = 0;
+  const auto running = static_cast<std::uint32_t>(places_.running.size());
+  const std::uint32_t free = options_.max_sequences - std::min(options_.max_sequences, running);
+  for (const Tier tier : kTiers) {
+    while (const auto claim = scratch_.book.next_claim(tier, free + seats)) {
+      const ScheduledSequence& waits = *claim->waits;
+      const GroupCounts need = view_.geometry.blocks_for(waits.known) - view_.geometry.blocks_for(waits.cover);
+      if (!need.within(view_.free + view_.evictable) || !market_.take_back_seat(waits)) break;
+      ++seats;
+    }
+  }
+  return seats;
+}
+
+BatchStep PlanBuilder::batch_step() const {
+  BatchStep step = batch_step_;
+  const double batch = to_seconds(added_[index_of(Tier::kBatch)]);
+  const double all = batch + to_seconds(added_[index_of(Tier::kRealtime)]);
+  step.part = all > 0.0 ? batch / all : 0.0;
+  return step;
 }
 
 void PlanBuilder::choose_budget() {
@@ -63,11 +135,12 @@ void PlanBuilder::choose_budget() {
 Duration PlanBuilder::limit_beside_prompts() const {
   constexpr double kMostLengthening = 0.1;
   const Duration without = model_.predict(with_rows(plan_.features, 0, 1));
-  return std::min(planned_limit_, without + from_seconds(to_seconds(planned_limit_) * kMostLengthening));
+  const Duration lengthening = from_seconds(to_seconds(planned_limit_) * kMostLengthening);
+  return std::min(planned_limit_, without + std::max(lengthening, left_aside()));
 }
 
 // Rows of the tier that are not in the plan yet, until the step would take longer than `limit`.
-void PlanBuilder::add_decode_rows(Tier tier, Duration limit) {
+void PlanBuilder::add_decode_rows(Tier tier, Duration limit, std::uint32_t most) {
   std::vector<const ScheduledSequence*> rows;
   rows.reserve(places_.running.size());
   for (const ScheduledSequence& s : places_.running) {
@@ -84,8 +157,13 @@ void PlanBuilder::add_decode_rows(Tier tier, Duration limit) {
   for (const ScheduledSequence* s : rows) {
     if (market_.is_settled(s->facts.id)) continue;  // it gave its blocks to one before it
     if (plan_.features.tokens > 0 && model_.predict(with_rows(plan_.features, s->computed, 1)) > limit) break;
-    if (plan_.features.tokens >= options_.max_step_tokens) break;
-    if (!add_decode_row(*s)) market_.stand_back(*s);
+    if (plan_.features.tokens >= options_.max_step_tokens || most == 0) break;
+    if (tier == Tier::kBatch && left_to(*s) <= Duration::zero()) continue;
+    if (add_decode_row(*s)) {
+      --most;
+    } else {
+      market_.stand_back(*s);
+    }
   }
 }
 
@@ -95,8 +173,10 @@ bool PlanBuilder::add_decode_row(const ScheduledSequence& s) {
   const bool may_preempt = options_.preemption != PreemptionRule::kNone;
   if (!need.none() && !(may_preempt ? market_.take_for_running(s, need) : market_.take_free(need))) return false;
   market_.pin(s.facts.id);
+  const Duration before = model_.predict(plan_.features);
   plan_.features = with_rows(plan_.features, s.computed, 1);
   ++plan_.features.decode_rows;
+  note_added(s, before);
   const bool samples = s.known < s.facts.limit_tokens;
   plan_.features.logits_rows += (samples || s.facts.scores_prompt) ? 1 : 0;
   plan_.entries.push_back({s.facts.id, EntryKind::kGenerate, s.computed, 1, samples, false, cover});
@@ -112,10 +192,22 @@ void PlanBuilder::collect_prompts(Tier tier) {
   entrance_->let_in(tier, prompts_of(tier));
 }
 
-void PlanBuilder::grant_prefill(Tier tier) {
+void PlanBuilder::grant_prefill(Tier tier, Duration limit) {
   if (prompts_of(tier).empty()) return;
   if (options_.prefill == PrefillRule::kWhole) return grant_whole_prompts(tier);
-  grant_chunks(tier, planned_limit_, options_.max_step_tokens);
+  // What is reserved for a class first, then all together.
+  for (std::size_t i = 0; i < options_.classes.size(); ++i) {
+    const ClassLimits& limits = options_.classes[i].limits;
+    if (limits.tier != tier || limits.reserved.step_time <= 0.0) continue;
+    const Duration reserved = from_seconds(to_seconds(planned_limit_) * limits.reserved.step_time);
+    const std::size_t lane = lane_of(ClassIndex(static_cast<std::uint32_t>(i)));
+    const Duration most = model_.predict(plan_.features) + std::max(Duration::zero(), reserved - spent(lane));
+    grant_chunks(tier, {std::min(limit, most), options_.max_step_tokens, lane});
+  }
+  grant_chunks(tier, {limit, options_.max_step_tokens, {}});
+  if (std::any_of(prompts_of(tier).begin(), prompts_of(tier).end(),
+                  [](const Prompt& prompt) { return prompt.admits && prompt.granted == 0; }))
+    entrance_->note_left_out(tier);
 }
 
 // Where no time was left for a single row: decode rows alone, but only so often in a row; without any, prefill must go
@@ -128,7 +220,18 @@ void PlanBuilder::insist_on_prefill() {
     return;
   }
   const std::uint32_t most_rows = plan_.features.tokens + view_.geometry.alignment;
-  for (const Tier tier : kTiers) grant_chunks(tier, Duration::max(), most_rows);
+  for (const Tier tier : kTiers) grant_chunks(tier, {Duration::max(), most_rows, {}});
+}
+
+// Where realtime rows alone fill the steps, the batch tier gets its part on top as long as it is behind its share.
+void PlanBuilder::insist_on_batch() {
+  const bool has_part = added_[index_of(Tier::kBatch)] > Duration::zero();
+  const bool is_alone = added_[index_of(Tier::kRealtime)] <= Duration::zero();
+  if (has_part || is_alone || !history_.minimum_share.is_behind()) return;
+  add_decode_rows(Tier::kBatch, Duration::max(), 1);
+  add_decode_rows(Tier::kBatch, model_.predict(plan_.features) + left_aside());
+  if (added_[index_of(Tier::kBatch)] > Duration::zero() || options_.prefill == PrefillRule::kWhole) return;
+  grant_chunks(Tier::kBatch, {Duration::max(), plan_.features.tokens + view_.geometry.alignment, {}});
 }
 
 // First come, first served, each in one piece, as many as the rows of a step allow; padded, all as wide as the widest.
@@ -137,7 +240,7 @@ void PlanBuilder::grant_whole_prompts(Tier tier) {
   std::uint32_t granted = 0;
   std::uint32_t rows = 0;
   std::uint32_t widest = 0;
-  for (const Prompt& prompt : prompts_of(tier)) {
+  for (Prompt& prompt : prompts_of(tier)) {
     const std::uint32_t wanted = prompt.sequence->known - prompt.first_position;
     const std::uint32_t wide = std::max(widest, wanted);
     const std::uint64_t in_all = options_.padding ? std::uint64_t{granted + 1} * wide : std::uint64_t{rows} + wanted;
@@ -146,7 +249,9 @@ void PlanBuilder::grant_whole_prompts(Tier tier) {
       break;
     }
     const std::uint32_t tokens = std::min(wanted, room);
+    const Duration before = model_.predict(plan_.features);
     plan_.features = with_rows(plan_.features, prompt.first_position, tokens);
+    note_added(*prompt.sequence, before);
     add_prompt(prompt, tokens);
     ++granted;
     rows += tokens;
@@ -155,9 +260,16 @@ void PlanBuilder::grant_whole_prompts(Tier tier) {
   if (options_.padding) pad(granted * widest - rows);
 }
 
-PromptCandidate PlanBuilder::candidate(const Prompt& prompt) const {
+PromptCandidate PlanBuilder::candidate(const Prompt& prompt) {
   const ScheduledSequence& s = *prompt.sequence;
-  PromptCandidate candidate{s.order, prompt.first_position, s.known - prompt.first_position};
+  const std::uint32_t first = prompt.first_position + prompt.granted;
+  PromptCandidate candidate{s.order, first, s.known - first};
+  if (const Duration left = left_to(s); left != Duration::max()) {
+    const Duration limit = model_.predict(plan_.features) + std::max(Duration::zero(), left);
+    const std::uint32_t rows = most_rows(model_, plan_.features, first, candidate.remaining, limit);
+    // A class that had nothing of this step goes on by a row at least.
+    candidate.remaining = spent(s.lane) == Duration::zero() ? std::max(1U, rows) : rows;
+  }
   if (options_.order == OrderRule::kDeadline) candidate.turn = to_seconds(s.facts.deadline.time_since_epoch());
   if (options_.order == OrderRule::kFair) candidate.turn = s.tenant->served;
   // Among these, who came first.
@@ -180,31 +292,61 @@ void PlanBuilder::pad_ended_rows() {
   pad(std::min(static_cast<std::uint32_t>(ended), room));
 }
 
-// Pieces of the tier's prompts until the step would take longer than `limit` or have more than `most_rows`.
-void PlanBuilder::grant_chunks(Tier tier, Duration limit, std::uint32_t most_rows) {
-  const std::vector<Prompt>& prompts = prompts_of(tier);
-  const std::uint32_t rows = std::min(most_rows, options_.max_step_tokens);
-  const PrefillRoom room{limit, rows - std::min(rows, plan_.features.tokens), options_.newcomer_share};
-  std::vector<PromptCandidate> candidates;
-  candidates.reserve(prompts.size());
-  for (const Prompt& prompt : prompts) candidates.push_back(candidate(prompt));
-  const std::vector<std::uint32_t> granted = split_prefill(candidates, room, model_, plan_.features);
-  bool left_out = false;
-  for (std::size_t i = 0; i < granted.size(); ++i) {
-    if (granted[i] > 0) add_prompt(prompts[i], granted[i]);
-    left_out = left_out || (granted[i] == 0 && prompts[i].admits);
+// Pieces of the tier's prompts (of one lane, where `room` names one) until the step would take longer or have more rows
+// than there is room for.
+void PlanBuilder::grant_chunks(Tier tier, const ChunkRoom& room) {
+  std::vector<Prompt>& prompts = prompts_of(tier);
+  const std::uint32_t rows = std::min(room.rows, options_.max_step_tokens);
+  const PrefillRoom prefill{room.limit, rows - std::min(rows, plan_.features.tokens), options_.newcomer_share};
+  std::vector<PromptCandidate>& candidates = scratch_.candidates;
+  std::vector<Prompt*>& chosen = scratch_.chosen;
+  candidates.clear();
+  chosen.clear();
+  for (Prompt& prompt : prompts) {
+    if (room.lane && prompt.sequence->lane != *room.lane) continue;
+    const PromptCandidate wanted = candidate(prompt);
+    if (wanted.remaining == 0) {
+      if (prompt.granted == 0) entrance_->note_ceiling(tier, prompt.sequence->lane);
+      continue;
+    }
+    candidates.push_back(wanted);
+    chosen.push_back(&prompt);
   }
-  if (left_out) entrance_->note_left_out(tier);
+  StepFeatures features = plan_.features;
+  const std::vector<std::uint32_t> granted = split_prefill(candidates, prefill, model_, features);
+  for (std::size_t i = 0; i < granted.size(); ++i) {
+    // Others of its class may have had something since.
+    const std::uint32_t tokens = i == 0 ? granted[i] : std::min(granted[i], candidate(*chosen[i]).remaining);
+    if (tokens == 0) continue;
+    const Duration before = model_.predict(plan_.features);
+    plan_.features = with_rows(plan_.features, candidates[i].first_position, tokens);
+    note_added(*chosen[i]->sequence, before);
+    add_prompt(*chosen[i], tokens);
+  }
 }
 
-void PlanBuilder::add_prompt(const Prompt& prompt, std::uint32_t tokens) {
+// A prompt that has an entry already gets a longer one.
+void PlanBuilder::add_prompt(Prompt& prompt, std::uint32_t tokens) {
   const ScheduledSequence& s = *prompt.sequence;
-  const std::uint32_t end = prompt.first_position + tokens;
+  const bool has_entry = prompt.granted > 0;
+  prompt.granted += tokens;
+  const std::uint32_t end = prompt.first_position + prompt.granted;
   const bool samples = end == s.known && s.known < s.facts.limit_tokens;
   prefills_ = true;
   plan_.features.logits_rows += s.facts.scores_prompt ? tokens : (samples ? 1 : 0);
-  plan_.entries.push_back({s.facts.id, EntryKind::kGenerate, prompt.first_position, tokens, samples, prompt.admits,
-                           std::max(prompt.cover_tokens, end)});
+  const PlanEntry entry{s.facts.id,
+                        EntryKind::kGenerate,
+                        prompt.first_position,
+                        prompt.granted,
+                        samples,
+                        prompt.admits,
+                        std::max(prompt.cover_tokens, end)};
+  if (!has_entry) {
+    plan_.entries.push_back(entry);
+    return;
+  }
+  *std::find_if(plan_.entries.rbegin(), plan_.entries.rend(),
+                [&](const PlanEntry& e) { return e.sequence == s.facts.id; }) = entry;
 }
 
 }  // namespace takt

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -12,6 +14,8 @@
 #include "sched/block_market.h"
 #include "sched/entrance.h"
 #include "sched/length_forecast.h"
+#include "sched/limit_book.h"
+#include "sched/minimum_share.h"
 #include "sched/options.h"
 #include "sched/places.h"
 #include "sched/prefill_split.h"
@@ -24,13 +28,32 @@ struct PlanHistory {
   std::uint32_t decode_only_steps = 0;  // in a row, while prefill waited
   std::uint32_t batch_members = 0;      // that the closed batch has had
   LengthForecast lengths;               // of answers that came to their end
+  MinimumShare minimum_share;
+  MostRunning most_running{};  // as of now
 };
+
+struct PlanInputs {
+  const SchedulerOptions& options;
+  const CapacityView& view;
+  const StepTimeModel& model;
+  const SequencePlaces& places;
+  const PlanHistory& history;
+};
+
+// Kept between plans for its memory alone.
+struct PlanScratch {
+  ServiceWalk walk;
+  LimitBook book;
+  std::vector<PromptCandidate> candidates;
+  std::vector<Prompt*> chosen;
+};
+
+using BatchStep = MinimumShare::Step;
 
 // Lives for one call; reads the scheduler's state and changes none of it.
 class PlanBuilder {
  public:
-  PlanBuilder(const SchedulerOptions& options, const CapacityView& view, const StepTimeModel& model,
-              const SequencePlaces& places, const PlanHistory& history, ServiceWalk& walk);
+  PlanBuilder(const PlanInputs& inputs, PlanScratch& scratch);
 
   StepPlan build(StepId id, ModelIndex model);
 
@@ -40,21 +63,36 @@ class PlanBuilder {
   bool prefill_was_left_out() const { return prefill_left_out_; }
   // The oldest waiting sequence needs blocks although nothing holds any: it can never be scheduled.
   const ScheduledSequence* unserviceable() const { return unserviceable_; }
+  // What the batch tier has of the step, without its time.
+  BatchStep batch_step() const;
 
  private:
+  struct ChunkRoom {
+    Duration limit;
+    std::uint32_t rows = 0;
+    std::optional<std::size_t> lane;
+  };
+
   void choose_budget();
+  void look_at_batch();
+  std::uint32_t take_back_seats();
+  Duration left_aside() const;
   Duration limit_beside_prompts() const;
-  void add_decode_rows(Tier tier, Duration limit);
+  void add_decode_rows(Tier tier, Duration limit, std::uint32_t most = std::numeric_limits<std::uint32_t>::max());
   bool add_decode_row(const ScheduledSequence& sequence);
   void collect_prompts(Tier tier);
-  void grant_prefill(Tier tier);
-  void grant_chunks(Tier tier, Duration limit, std::uint32_t most_rows);
+  void grant_prefill(Tier tier, Duration limit);
+  void grant_chunks(Tier tier, const ChunkRoom& room);
   void grant_whole_prompts(Tier tier);
   void insist_on_prefill();
-  void add_prompt(const Prompt& prompt, std::uint32_t tokens);
-  PromptCandidate candidate(const Prompt& prompt) const;
+  void insist_on_batch();
+  void add_prompt(Prompt& prompt, std::uint32_t tokens);
+  PromptCandidate candidate(const Prompt& prompt);
   void pad(std::uint32_t rows);
   void pad_ended_rows();
+  void note_added(const ScheduledSequence& sequence, Duration before);
+  Duration& spent(std::size_t lane);
+  Duration left_to(const ScheduledSequence& sequence);
   std::vector<Prompt>& prompts_of(Tier tier) { return prompts_[index_of(tier)]; }
 
   const SchedulerOptions& options_;
@@ -62,12 +100,16 @@ class PlanBuilder {
   const StepTimeModel& model_;
   const SequencePlaces& places_;
   const PlanHistory& history_;
-  ServiceWalk& walk_;
+  PlanScratch& scratch_;
 
   StepPlan plan_;
   BlockMarket market_;
   std::optional<Entrance> entrance_;  // once the decode rows stand
   Duration planned_limit_{0};         // the budget less the margin
+  Duration set_aside_{0};             // of that, for the batch tier
+  BatchStep batch_step_;
+  std::array<Duration, kTiers.size()> added_{};  // to the step's time by entries, by tier
+  std::vector<Duration> spent_by_lane_;          // the same, by lane
   std::array<std::vector<Prompt>, kTiers.size()> prompts_;
   bool prefills_ = false;  // the plan has an entry of a prompt
   bool prefill_left_out_ = false;

@@ -144,10 +144,11 @@ std::vector<SequenceId> Scheduler::queue_heads(TimePoint now) {
     std::size_t left = std::min<std::size_t>(seats, options_.lookahead);
     for (auto s = queues.resuming.begin(); s != queues.resuming.end() && left > 0; ++s, --left) note(*s);
     if (left == 0) continue;
-    walk_.start(queues, options_.fair, options_.max_overtakes);
-    for (const ScheduledSequence* s = walk_.next(); s != nullptr && left > 0; s = walk_.next(), --left) {
+    scratch_.walk.start(queues, options_.fair, options_.max_overtakes);
+    for (const ScheduledSequence* s = scratch_.walk.next(); s != nullptr && left > 0;
+         s = scratch_.walk.next(), --left) {
       note(*s);
-      walk_.take();
+      scratch_.walk.take();
     }
   }
   return heads;
@@ -181,8 +182,11 @@ void Scheduler::open_gates(TimePoint now) {
 
 StepPlan Scheduler::plan(TimePoint now, const CapacityView& view, const StepTimeModel& model) {
   open_gates(now);
-  PlanBuilder builder(options_, view, model, places_, history_, walk_);
+  for (const Tier tier : kTiers) history_.most_running[index_of(tier)] = breaker_.most_running(tier, now);
+  PlanBuilder builder({options_, view, model, places_, history_}, scratch_);
   StepPlan plan = builder.build(StepId(++plans_), model_);
+  plan.pressure = breaker_.pressure(now);
+  batch_step_ = builder.batch_step();
   planned_at_ = now;
   prefill_left_out_ = builder.prefill_was_left_out();
   unserviceable_.reset();
@@ -253,6 +257,10 @@ void Scheduler::apply_drops(const StepPlan& plan, TimePoint now) noexcept {
     const auto it = by_id_.find(drop.sequence);
     if (it == by_id_.end()) continue;
     ScheduledSequence& s = *it->second;
+    if (s.state == SequenceState::kRunning && drop.keep_tokens < s.computed)
+      breaker_.note_preemption({static_cast<std::uint32_t>(running_of(Tier::kRealtime)),
+                                static_cast<std::uint32_t>(running_of(Tier::kBatch))},
+                               now);
     s.cover = std::min(s.cover, drop.keep_tokens);
     s.computed = std::min(s.computed, drop.keep_tokens);
     if (s.state != SequenceState::kRunning) continue;
@@ -296,6 +304,8 @@ void Scheduler::commit(const StepPlan& plan, std::span<const SequenceProgress> p
     s.cover = std::max(s.cover, entry.cover_tokens);
     if (s.facts.siblings > 0 && prompt_done) release_siblings(entry.sequence, now);
   }
+  batch_step_.time = plan.entries.empty() ? Duration::zero() : plan.predicted;
+  history_.minimum_share.note(batch_step_);
   history_.decode_only_steps = prefill_left_out_ ? history_.decode_only_steps + 1 : 0;
 }
 

@@ -14,6 +14,7 @@
 #include "core/capacity_view.h"
 #include "core/step.h"
 #include "core/step_time_model.h"
+#include "sched/cascade_breaker.h"
 #include "sched/options.h"
 #include "sched/places.h"
 #include "sched/plan_builder.h"
@@ -39,7 +40,8 @@ struct SequenceView {
 
 class Scheduler {
  public:
-  Scheduler(const SchedulerOptions& options, ModelIndex model) : options_(options), model_(model), places_(options) {}
+  Scheduler(const SchedulerOptions& options, ModelIndex model)
+      : options_(options), model_(model), places_(options), breaker_(options.breaker) {}
 
   // A sequence enters its tier's queue; one with a leader waits until the leader's prompt is computed. `now`: for the
   // wait accounts.
@@ -99,7 +101,9 @@ class Scheduler {
   SchedulerOptions options_;
   ModelIndex model_;
   SequencePlaces places_;
-  ServiceWalk walk_;
+  PlanScratch scratch_;
+  CascadeBreaker breaker_;
+  BatchStep batch_step_;  // of the last plan
   std::unordered_map<SequenceId, SequenceList::iterator> by_id_;
   std::set<std::pair<TimePoint, SequenceId>> expiries_;
   std::uint64_t arrivals_ = 0;

@@ -1,0 +1,194 @@
+#include "sched/limit_book.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace takt {
+
+namespace {
+
+constexpr double kMostOfPool = 0.5;  // that the batch tier keeps for a minimum share of time
+
+GroupCounts share_of(const GroupCounts& total, double share) {
+  GroupCounts part;
+  for (std::size_t g = 0; g < kMaxKvGroups; ++g) {
+    part.blocks[g] = static_cast<std::uint32_t>(std::floor(share * total.blocks[g]));
+  }
+  return part;
+}
+
+GroupCounts larger(GroupCounts a, const GroupCounts& b) {
+  for (std::size_t g = 0; g < kMaxKvGroups; ++g) a.blocks[g] = std::max(a.blocks[g], b.blocks[g]);
+  return a;
+}
+
+}  // namespace
+
+double batch_share(const SchedulerOptions& options, const SequencePlaces& places) {
+  double share = options.batch_min_share;
+  for (std::size_t i = 0; i < options.classes.size(); ++i) {
+    const ClassLimits& limits = options.classes[i].limits;
+    if (limits.tier != Tier::kBatch || limits.min_share <= share) continue;
+    const std::size_t lane = lane_of(ClassIndex(static_cast<std::uint32_t>(i)));
+    const auto& lanes = places.of(Tier::kBatch).starting.lanes();
+    const bool waits = lane < lanes.size() && !lanes[lane].arrivals.empty();
+    const auto is_of_class = [lane](const ScheduledSequence& s) { return s.lane == lane; };
+    const SequenceList& resuming = places.of(Tier::kBatch).resuming;
+    if (waits || std::any_of(places.running.begin(), places.running.end(), is_of_class) ||
+        std::any_of(resuming.begin(), resuming.end(), is_of_class))
+      share = limits.min_share;
+  }
+  return share;
+}
+
+std::uint32_t LimitBook::Account::missing_seats() const {
+  return std::min(reserved_seats - std::min(reserved_seats, seats), waiting);
+}
+
+void LimitBook::open(const SchedulerOptions& options, const CapacityView& view, const SequencePlaces& places,
+                     std::uint32_t owed_to_batch) {
+  // Whoever runs or resumes came through a lane.
+  accounts_.assign(std::max<std::size_t>(places.lanes(), options.classes.size() + 1), {});
+  seats_ = {};
+  blocks_ = {};
+  set_limits(options, view);
+  count(places, view.geometry);
+  floor_ = {};
+  if (owed_to_batch == 0) return;
+  const double share = batch_share(options, places);
+  const auto own = std::max(1U, static_cast<std::uint32_t>(share * options.max_sequences));
+  floor_.seats = std::min(own * owed_to_batch, std::max(1U, options.max_sequences - 1));
+  floor_.blocks = share_of(view.total, std::min(share * owed_to_batch, kMostOfPool));
+}
+
+void LimitBook::set_limits(const SchedulerOptions& options, const CapacityView& view) {
+  for (std::size_t lane = 0; lane < accounts_.size(); ++lane) {
+    const ClassIndex index = lane == 0 ? kNoClass : ClassIndex(static_cast<std::uint32_t>(lane - 1));
+    const ClassLimits limits = limits_of(options.classes, index, Tier::kRealtime);
+    Account& account = accounts_[lane];
+    account.tier = limits.tier;
+    account.reserved_seats = limits.reserved.seats;
+    account.most_seats = limits.ceiling.seats;
+    account.reserved_blocks = share_of(view.total, limits.reserved.blocks);
+    account.blocks_are_limited = limits.ceiling.blocks < 1.0;
+    account.most_blocks = share_of(view.total, limits.ceiling.blocks);
+  }
+}
+
+void LimitBook::count(const SequencePlaces& places, const BlockGeometry& geometry) {
+  const auto holds = [&](const ScheduledSequence& s) {
+    const GroupCounts blocks = geometry.blocks_for(s.cover);
+    accounts_[s.lane].blocks += blocks;
+    blocks_[index_of(s.facts.tier)] += blocks;
+  };
+  for (const ScheduledSequence& s : places.running) {
+    ++accounts_[s.lane].seats;
+    ++seats_[index_of(s.facts.tier)];
+    holds(s);
+  }
+  batch_waits_ = false;
+  for (const Tier tier : kTiers) {
+    const TierQueues& queues = places.of(tier);
+    for (const ScheduledSequence& s : queues.resuming) {
+      holds(s);
+      Account& account = accounts_[s.lane];
+      ++account.waiting;
+      if (account.first_waiting == nullptr) account.first_waiting = &s;
+    }
+    bool waits = !queues.resuming.empty();
+    for (const ServiceLane& lane : queues.starting.lanes()) {
+      if (lane.arrivals.empty()) continue;
+      waits = true;
+      Account& account = accounts_[lane.index];
+      account.waiting += static_cast<std::uint32_t>(lane.arrivals.size());
+      if (account.first_waiting == nullptr) account.first_waiting = &*lane.flows.begin()->members.begin();
+    }
+    if (tier == Tier::kBatch) batch_waits_ = waits;
+  }
+}
+
+bool LimitBook::seat_is_above_ceiling(std::size_t lane) const {
+  return accounts_[lane].seats >= accounts_[lane].most_seats;
+}
+
+bool LimitBook::blocks_are_above_ceiling(std::size_t lane, const GroupCounts& more) const {
+  const Account& account = accounts_[lane];
+  // One sequence of a class can always run, or it would wait for ever.
+  if (!account.blocks_are_limited || account.blocks.none()) return false;
+  return !(account.blocks + more).within(account.most_blocks);
+}
+
+bool LimitBook::is_entitled_to_seat(std::size_t lane) const {
+  return accounts_[lane].seats < accounts_[lane].reserved_seats;
+}
+
+bool LimitBook::is_entitled_to_blocks(std::size_t lane, Tier tier, const GroupCounts& need) const {
+  const Account& account = accounts_[lane];
+  if (!need.none() && (account.blocks + need).within(account.reserved_blocks)) return true;
+  return tier == Tier::kBatch && (blocks_[index_of(tier)] + need).within(floor_.blocks);
+}
+
+std::uint32_t LimitBook::seats_of_others(std::size_t lane, Tier tier) const {
+  std::uint32_t seats = 0;
+  for (std::size_t i = 0; i < accounts_.size(); ++i) {
+    if (i != lane) seats += accounts_[i].missing_seats();
+  }
+  if (tier == Tier::kBatch || !batch_waits_) return seats;
+  const std::uint32_t batch = seats_[index_of(Tier::kBatch)];
+  return std::max(seats, floor_.seats - std::min(floor_.seats, batch));
+}
+
+GroupCounts LimitBook::blocks_of_others(std::size_t lane, Tier tier) const {
+  GroupCounts blocks;
+  for (std::size_t i = 0; i < accounts_.size(); ++i) {
+    const Account& account = accounts_[i];
+    const bool is_lent = account.tier < tier || (account.tier > tier && account.waiting == 0);
+    if (i != lane && !is_lent) blocks += account.reserved_blocks - account.blocks;
+  }
+  if (tier == Tier::kBatch || !batch_waits_) return blocks;
+  return larger(blocks, floor_.blocks - blocks_[index_of(Tier::kBatch)]);
+}
+
+bool LimitBook::may_lose_seat(std::size_t lane, Tier tier) const {
+  if (accounts_[lane].reserved_seats > 0 && accounts_[lane].seats <= accounts_[lane].reserved_seats) return false;
+  return tier != Tier::kBatch || seats_[index_of(tier)] > floor_.seats;
+}
+
+bool LimitBook::may_lose_blocks(std::size_t lane, Tier tier) const {
+  const Account& account = accounts_[lane];
+  if (!account.reserved_blocks.none() && account.blocks.within(account.reserved_blocks)) return false;
+  return tier != Tier::kBatch || floor_.blocks.none() || !blocks_[index_of(tier)].within(floor_.blocks);
+}
+
+std::optional<LimitBook::Claim> LimitBook::next_claim(Tier tier, std::uint32_t free_seats) const {
+  std::uint32_t missing = 0;
+  const ScheduledSequence* waits = nullptr;
+  for (const Account& account : accounts_) {
+    if (account.missing_seats() == 0 || account.first_waiting->facts.tier != tier) continue;
+    missing += account.missing_seats();
+    if (waits == nullptr) waits = account.first_waiting;
+  }
+  if (missing <= free_seats) return std::nullopt;
+  return Claim{waits};
+}
+
+void LimitBook::took_seat(std::size_t lane, Tier tier, const GroupCounts& blocks) {
+  Account& account = accounts_[lane];
+  ++account.seats;
+  ++seats_[index_of(tier)];
+  account.blocks += blocks;
+  blocks_[index_of(tier)] += blocks;
+  if (account.waiting > 0) --account.waiting;
+}
+
+void LimitBook::lost_seat(std::size_t lane, Tier tier) {
+  --accounts_[lane].seats;
+  --seats_[index_of(tier)];
+}
+
+void LimitBook::lost_blocks(std::size_t lane, Tier tier, const GroupCounts& blocks) {
+  accounts_[lane].blocks -= blocks;
+  blocks_[index_of(tier)] -= blocks;
+}
+
+}  // namespace takt

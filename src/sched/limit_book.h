@@ -1,0 +1,85 @@
+// Seats and blocks by service class while a plan is made: who has how much, what is set aside for whom, and who may
+// have to give something back. See ClassLimits (core/service_class.h) for what the limits mean.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/capacity_view.h"
+#include "sched/options.h"
+#include "sched/places.h"
+
+namespace takt {
+
+// The batch tier's minimum share of step time: the largest of the tier's own and of its classes that have work.
+double batch_share(const SchedulerOptions& options, const SequencePlaces& places);
+
+class LimitBook {
+ public:
+  // `owed_to_batch`: how many times its share of seats and blocks the batch tier keeps or gets, because it has had less
+  // step time than its minimum share.
+  void open(const SchedulerOptions& options, const CapacityView& view, const SequencePlaces& places,
+            std::uint32_t owed_to_batch);
+
+  // Would one more seat, or `more` blocks, be above the class's ceiling?
+  bool seat_is_above_ceiling(std::size_t lane) const;
+  bool blocks_are_above_ceiling(std::size_t lane, const GroupCounts& more) const;
+
+  // It asks for what is reserved for it.
+  bool is_entitled_to_seat(std::size_t lane) const;
+  bool is_entitled_to_blocks(std::size_t lane, Tier tier, const GroupCounts& need) const;
+  // What must stay free when a sequence of this class enters, because it is others'. Seats: of classes that wait.
+  // Blocks: also of classes of its own tier that do not wait, since a running sequence does not give blocks back to its
+  // own tier.
+  std::uint32_t seats_of_others(std::size_t lane, Tier tier) const;
+  GroupCounts blocks_of_others(std::size_t lane, Tier tier) const;
+
+  // Whether a sequence of this class may be put out of its seat, or lose blocks, for somebody of a higher tier or for
+  // one who is entitled: it is not what is reserved for its class or tier.
+  bool may_lose_seat(std::size_t lane, Tier tier) const;
+  bool may_lose_blocks(std::size_t lane, Tier tier) const;
+
+  // Seats that classes of this tier ask back: they wait, are entitled, and no seat is free. With the first that waits.
+  struct Claim {
+    const ScheduledSequence* waits;
+  };
+  std::optional<Claim> next_claim(Tier tier, std::uint32_t free_seats) const;
+
+  void took_seat(std::size_t lane, Tier tier, const GroupCounts& blocks);
+  void lost_seat(std::size_t lane, Tier tier);
+  void lost_blocks(std::size_t lane, Tier tier, const GroupCounts& blocks);
+
+ private:
+  struct Account {
+    Tier tier = Tier::kRealtime;
+    std::uint32_t seats = 0;
+    std::uint32_t reserved_seats = 0;
+    std::uint32_t most_seats = 0;
+    GroupCounts blocks;
+    GroupCounts reserved_blocks;
+    GroupCounts most_blocks;
+    bool blocks_are_limited = false;
+    std::uint32_t waiting = 0;
+    const ScheduledSequence* first_waiting = nullptr;
+
+    std::uint32_t missing_seats() const;
+  };
+  struct Floor {  // of the batch tier's minimum share
+    std::uint32_t seats = 0;
+    GroupCounts blocks;
+  };
+
+  void set_limits(const SchedulerOptions& options, const CapacityView& view);
+  void count(const SequencePlaces& places, const BlockGeometry& geometry);
+
+  std::vector<Account> accounts_;  // by lane
+  std::array<std::uint32_t, kTiers.size()> seats_{};
+  std::array<GroupCounts, kTiers.size()> blocks_{};
+  bool batch_waits_ = false;
+  Floor floor_;
+};
+
+}  // namespace takt
