@@ -114,7 +114,7 @@ bool LimitBook::seat_is_above_ceiling(std::size_t lane) const {
 bool LimitBook::blocks_are_above_ceiling(std::size_t lane, const GroupCounts& more) const {
   const Account& account = accounts_[lane];
   // One sequence of a class can always run, or it would wait for ever.
-  if (!account.blocks_are_limited || account.blocks.none()) return false;
+  if (!account.blocks_are_limited || account.seats == 0) return false;
   return !(account.blocks + more).within(account.most_blocks);
 }
 

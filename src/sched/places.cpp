@@ -23,8 +23,9 @@ void hold_again(TierQueues& queues, ScheduledSequence& s, TimePoint now) {
 void follow_gate(TierQueues& queues, TimePoint now) {
   if (queues.open_to == queues.ordered_to || queues.unstarted.empty()) return;
   if (queues.open_to >= queues.unstarted.back().order) {
-    for (auto s = queues.unstarted.rbegin(); s != queues.unstarted.rend() && s->flow == nullptr; ++s)
-      let_in(queues, *s, now);
+    auto first = queues.unstarted.end();
+    while (first != queues.unstarted.begin() && std::prev(first)->flow == nullptr) --first;
+    for (; first != queues.unstarted.end(); ++first) let_in(queues, *first, now);
   } else {
     // A closed batch: its members are the first of the queue.
     for (ScheduledSequence& s : queues.unstarted) {

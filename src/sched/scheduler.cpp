@@ -85,6 +85,7 @@ void Scheduler::remove(SequenceId sequence, TimePoint now) {
     leave_unstarted(queues, s, false);
   }
   queues.ledger.leave(*s);
+  queues.starting.moved(*s->tenant);
   const bool has_siblings = s->facts.siblings > 0;
   by_id_.erase(it);
   SequenceList& list = list_of(*s);

@@ -1,0 +1,212 @@
+// The scheduler against a slow model of its rules, and rules that hold whatever comes.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <cstdlib>
+#include <random>
+#include <string>
+
+#include "property/sched/naive_admission.h"
+#include "support/scheduler_world.h"
+
+namespace takt {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::NaiveAdmission;
+using testing::SchedulerWorld;
+using testing::WorldSequence;
+
+// Operations per run: TAKT_PROPERTY_OPERATIONS; a million for the long run.
+std::size_t operations(std::size_t usual) {
+  const char* wanted = std::getenv("TAKT_PROPERTY_OPERATIONS");
+  return wanted == nullptr ? usual : static_cast<std::size_t>(std::stoull(wanted));
+}
+
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : engine_(seed) {}
+  std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(engine_() % n); }
+  bool one_in(std::uint32_t n) { return below(n) == 0; }
+  template <typename T>
+  T of(std::initializer_list<T> values) {
+    return *(values.begin() + below(static_cast<std::uint32_t>(values.size())));
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+constexpr std::uint32_t kClasses = 4;
+
+ClassTable random_classes(Dice& dice, std::uint32_t seats) {
+  ClassTable classes(kClasses);
+  std::uint32_t left = seats;
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    ClassLimits& limits = classes[i].limits;
+    limits.tier = i < 2 ? Tier::kRealtime : Tier::kBatch;
+    limits.weight = dice.of({0.5, 1.0, 2.0});
+    limits.reserved.seats = dice.one_in(2) ? 0 : dice.below(left / 2 + 1);
+    left -= limits.reserved.seats;
+    if (dice.one_in(3)) limits.ceiling.seats = std::max(1U, limits.reserved.seats + dice.below(3));
+  }
+  return classes;
+}
+
+SequenceFacts random_facts(Dice& dice, TimePoint now, std::uint32_t longest_prompt, std::uint32_t longest_answer) {
+  SequenceFacts facts;
+  facts.service_class = ClassIndex(dice.below(kClasses));
+  facts.tier = facts.service_class.value < 2 ? Tier::kRealtime : Tier::kBatch;
+  facts.tenant = TenantId(1 + dice.below(5));
+  facts.weight = dice.of({0.5, 1.0, 2.0});
+  facts.deadline = now + milliseconds(dice.below(1000));
+  facts.prompt_tokens = 1 + dice.below(longest_prompt);
+  facts.limit_tokens = facts.prompt_tokens + 1 + dice.below(longest_answer);
+  return facts;
+}
+
+std::string names(const std::set<SequenceId>& ids) {
+  std::string text;
+  for (const SequenceId id : ids) text += std::to_string(id.value) + " ";
+  return text;
+}
+
+void compare_with_naive(std::uint64_t seed, int steps) {
+  Dice dice(seed);
+  SchedulerOptions o;
+  o.order = dice.of({OrderRule::kFcfs, OrderRule::kFair, OrderRule::kDeadline});
+  o.max_sequences = 1 + dice.below(12);
+  o.max_step_tokens = 1'000'000;
+  o.lookahead = dice.of({1U, 3U, 32U});
+  o.max_overtakes = 1'000'000;
+  o.protect_after = 1'000'000;
+  o.batch_min_share = 0;
+  o.classes = random_classes(dice, o.max_sequences);
+  SchedulerWorld w(o, 100'000);
+  w.model.per_step = std::chrono::microseconds(1);
+  w.model.per_token = Duration(1);
+  NaiveAdmission naive(o);
+  std::vector<SequenceId> over;
+  w.on_end = [&](const WorldSequence& s) { over.push_back(s.facts.id); };
+  for (int i = 0; i < steps; ++i) {
+    for (std::uint32_t n = dice.below(4); n > 0 && w.alive.size() < 40; --n) {
+      SequenceFacts facts = random_facts(dice, w.now, 100, 12);
+      facts.id = w.add(facts);
+      naive.add(facts);
+    }
+    if (!w.alive.empty() && dice.one_in(8)) {
+      const SequenceId victim =
+          std::next(w.alive.begin(), dice.below(static_cast<std::uint32_t>(w.alive.size())))->first;
+      w.remove(victim);
+      naive.remove(victim);
+    }
+    const NaiveAdmission::Decision expected = naive.decide();
+    over.clear();
+    w.step();
+    NaiveAdmission::Decision found;
+    for (const PlanEntry& e : w.last.entries) {
+      if (e.admits) found.enters.insert(e.sequence);
+    }
+    for (const PlanDrop& drop : w.last.drops) found.put_out.insert(drop.sequence);
+    ASSERT_EQ(w.broken, "");
+    ASSERT_EQ(names(found.enters), names(expected.enters)) << "seed " << seed << ", step " << i;
+    ASSERT_EQ(names(found.put_out), names(expected.put_out)) << "seed " << seed << ", step " << i;
+    naive.follow(w.last);
+    for (const SequenceId id : over) naive.remove(id);
+  }
+}
+
+TEST(SchedulerProperty, LetsInWhomTheSlowModelLetsIn) {
+  const std::size_t runs = operations(100'000) / 500;
+  for (std::uint64_t seed = 1; seed <= runs && !HasFatalFailure(); ++seed) compare_with_naive(seed, 60);
+}
+
+SchedulerOptions any_options(Dice& dice) {
+  SchedulerOptions o;
+  o.order = dice.of({OrderRule::kFcfs, OrderRule::kFair, OrderRule::kDeadline});
+  o.admission = dice.of({AdmissionRule::kGreedy, AdmissionRule::kPredicted, AdmissionRule::kWorstCase});
+  o.reserve = dice.of({KvReserve::kPaged, KvReserve::kPaged, KvReserve::kWorstCase});
+  o.max_sequences = 1 + dice.below(16);
+  o.max_step_tokens = dice.of({32U, 256U, 2048U});
+  o.watermark = dice.of({0.0, 0.05});
+  o.lookahead = dice.of({1U, 4U, 32U});
+  o.batch_min_share = dice.of({0.0, 0.05, 0.3});
+  o.breaker.preemptions_per_minute = dice.of({0U, 5U, 60U});
+  o.breaker.recovery = std::chrono::seconds(2);
+  o.max_overtakes = dice.of({1U, 64U});
+  if (dice.one_in(2)) {
+    o.classes = random_classes(dice, o.max_sequences);
+    for (EngineClass& c : o.classes) {
+      c.limits.reserved.blocks = dice.of({0.0, 0.0, 0.2});
+      c.limits.ceiling.blocks = dice.of({1.0, 1.0, 0.5});
+      c.limits.ceiling.step_time = dice.of({1.0, 1.0, 0.5});
+    }
+  }
+  return o;
+}
+
+// Any settings, any load, cancels, a clock that jumps: no plan breaks a rule of the world, every wait has a reason, a
+// sequence is preempted at most three times by its own tier, chunks keep the step inside its budget but for a block,
+// and everything ends.
+void run_any_history(std::uint64_t seed, int steps) {
+  Dice dice(seed);
+  const SchedulerOptions o = any_options(dice);
+  const std::uint32_t blocks = 12 + dice.below(60);
+  SchedulerWorld w(o, blocks);
+  w.model.per_token = std::chrono::microseconds(dice.of({50, 500, 3000}));
+  w.model.per_attended_ns = dice.of({0.0, 100.0});
+  for (int i = 0; i < steps; ++i) {
+    if (dice.one_in(3) && w.alive.size() < 30) {
+      SequenceFacts facts = random_facts(dice, w.now, blocks * 4, blocks * 4);
+      if (o.reserve == KvReserve::kWorstCase) facts.reserve_tokens = facts.limit_tokens;
+      w.add(facts);
+    }
+    if (!w.alive.empty() && dice.one_in(25))
+      w.remove(std::next(w.alive.begin(), dice.below(static_cast<std::uint32_t>(w.alive.size())))->first);
+    if (dice.one_in(30)) w.now += milliseconds(dice.below(100'000));
+    w.step();
+    ASSERT_EQ(w.broken, "") << "seed " << seed << ", step " << i;
+    for (const auto& [id, s] : w.alive) {
+      ASSERT_LE(s.preemptions_by_own_tier, o.protect_after) << "sequence " << id.value << ", seed " << seed;
+    }
+  }
+  const int enough = 200'000;
+  int turns = 0;
+  while (!w.alive.empty() && turns < enough) {
+    w.step();
+    ASSERT_EQ(w.broken, "") << "seed " << seed;
+    if (w.last.entries.empty()) w.now += milliseconds(50);
+    ++turns;
+  }
+  ASSERT_LT(turns, enough) << "seed " << seed << ": " << w.alive.size() << " never end";
+}
+
+TEST(SchedulerProperty, AnyHistoryKeepsEveryRuleAndEnds) {
+  const std::size_t runs = operations(100'000) / 250;
+  for (std::uint64_t seed = 1; seed <= runs && !HasFatalFailure(); ++seed) run_any_history(seed, 200);
+}
+
+// Chunks never take a step beyond its budget by more than a row where decode rows leave room for one.
+TEST(SchedulerProperty, ChunksKeepTheStepInsideItsBudget) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Dice dice(seed);
+    SchedulerOptions o;
+    o.batch_min_share = dice.of({0.0, 0.1});
+    SchedulerWorld w(o, 4000);
+    w.model.per_token = std::chrono::microseconds(200);
+    for (int i = 0; i < 300; ++i) {
+      if (dice.one_in(3) && w.alive.size() < 40) {
+        SequenceFacts facts = random_facts(dice, w.now, 600, 60);
+        facts.service_class = kNoClass;
+        w.add(facts);
+      }
+      w.step();
+      if (w.last.beat_overrun || w.last.features.tokens == w.last.features.decode_rows) continue;
+      ASSERT_LE(w.last.predicted, w.last.budget + w.model.per_token) << "seed " << seed << ", step " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace takt
