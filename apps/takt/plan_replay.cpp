@@ -71,7 +71,7 @@ class ReplayedEngine {
   }
 
   std::optional<std::string> on(const metrics::StepPlanned& planned, TimePoint at) {
-    const CapacityView view = view_of(planned);
+    const CapacityView view = view_of(planned, at);
     plan_ = scheduler_.plan(at, view, step_time_);
     auto differs = difference(planned.plan, plan_);
     if (differs) return "step " + std::to_string(planned.plan.id.value) + ": " + *differs;
@@ -86,11 +86,11 @@ class ReplayedEngine {
 
  private:
   // The log leaves out the heads of queues of which nothing was in the cache.
-  CapacityView view_of(const metrics::StepPlanned& planned) {
+  CapacityView view_of(const metrics::StepPlanned& planned, TimePoint at) {
     CapacityView view = planned.view;
     view.total = memory_.total;
     std::vector<CachedPrefix> prefixes;
-    for (const SequenceId head : scheduler_.queue_heads()) {
+    for (const SequenceId head : scheduler_.queue_heads(at)) {
       const auto found = std::find_if(view.prefixes.begin(), view.prefixes.end(),
                                       [&](const CachedPrefix& prefix) { return prefix.sequence == head; });
       prefixes.push_back(found != view.prefixes.end() ? *found : CachedPrefix{head, 0, {}});

@@ -8,12 +8,13 @@ namespace takt::metrics {
 
 template <typename Facts, typename Visit>
 void visit_facts(Facts& facts, Visit&& visit) {
-  auto& [id, leader, tier, service_class, weight, deadline, window, itl_target, prompt_tokens, limit_tokens, siblings,
-         scores_prompt, expires_at, reserve_tokens] = facts;
+  auto& [id, leader, tier, service_class, tenant, weight, deadline, window, itl_target, prompt_tokens, limit_tokens,
+         siblings, scores_prompt, expires_at, reserve_tokens] = facts;
   visit("id", id);
   visit("leader", leader);
   visit("tier", tier);
   visit("class", service_class);
+  visit("tenant", tenant);
   visit("weight", weight);
   visit("deadline", deadline);
   visit("window", window);
@@ -48,10 +49,12 @@ void visit_class(Class& service_class, Visit&& visit) {
 
 template <typename Options, typename Visit>
 void visit_options(Options& options, Visit&& visit) {
-  auto& [classes, join, window, prefill, padding, leave, admission, reserve, preemption, max_sequences, max_step_tokens,
-         step_target, max_step, planning_margin, newcomer_share, max_decode_only_steps, watermark, protect_after,
-         lookahead] = options;
+  auto& [classes, join, window, prefill, padding, leave, admission, reserve, preemption, order, fair, max_overtakes,
+         max_sequences, max_step_tokens, step_target, max_step, planning_margin, newcomer_share, max_decode_only_steps,
+         batch_min_share, breaker, watermark, protect_after, lookahead] = options;
   auto& [min_batch, served_ratio, max_wait, adaptive] = window;
+  auto& [prompt_weight, cached_weight, output_weight] = fair;
+  auto& [preemptions_per_minute, recovery] = breaker;
   visit("classes", classes);
   visit("join", join);
   visit("window_min_batch", min_batch);
@@ -64,6 +67,11 @@ void visit_options(Options& options, Visit&& visit) {
   visit("admission", admission);
   visit("reserve", reserve);
   visit("preemption", preemption);
+  visit("order", order);
+  visit("fair_prompt_weight", prompt_weight);
+  visit("fair_cached_weight", cached_weight);
+  visit("fair_output_weight", output_weight);
+  visit("max_overtakes", max_overtakes);
   visit("max_sequences", max_sequences);
   visit("max_step_tokens", max_step_tokens);
   visit("step_target", step_target);
@@ -71,6 +79,9 @@ void visit_options(Options& options, Visit&& visit) {
   visit("planning_margin", planning_margin);
   visit("newcomer_share", newcomer_share);
   visit("max_decode_only_steps", max_decode_only_steps);
+  visit("batch_min_share", batch_min_share);
+  visit("breaker_preemptions_per_minute", preemptions_per_minute);
+  visit("breaker_recovery", recovery);
   visit("watermark", watermark);
   visit("protect_after", protect_after);
   visit("lookahead", lookahead);
