@@ -19,9 +19,9 @@ constexpr std::uint32_t kPrompt = 1500;
 
 class Bookkeeping {
  public:
-  Bookkeeping(std::uint32_t running, std::uint32_t waiting)
-      : kv_(std::move(KvCache::create({{16, 20000, 0}}, {}).value())),
-        scheduler_(options(running), ModelIndex(0)),
+  Bookkeeping(std::uint32_t running, std::uint32_t waiting, OrderRule order)
+      : kv_(std::move(KvCache::create({{16, 40000, 0}}, {}).value())),
+        scheduler_(options(running, order), ModelIndex(0)),
         model_({0.004, 1e-5, 1e-9}) {
     for (std::uint32_t i = 0; i < running + waiting; ++i) add();
     while (scheduler_.counts().running < running) step();
@@ -55,8 +55,9 @@ class Bookkeeping {
   }
 
  private:
-  static SchedulerOptions options(std::uint32_t running) {
+  static SchedulerOptions options(std::uint32_t running, OrderRule order) {
     SchedulerOptions o;
+    o.order = order;
     o.max_sequences = running;
     return o;
   }
@@ -65,6 +66,8 @@ class Bookkeeping {
     SequenceFacts facts;
     facts.id = SequenceId(++last_);
     facts.itl_target = std::chrono::milliseconds(100);
+    facts.tenant = TenantId(last_ % 1000);
+    facts.deadline = TimePoint(std::chrono::milliseconds(last_ * 7919 % 100000));
     facts.prompt_tokens = kPrompt;
     facts.limit_tokens = 1U << 30;
     facts.expires_at = TimePoint(std::chrono::hours(1000));
@@ -82,15 +85,16 @@ class Bookkeeping {
   std::uint64_t ms_ = 0;
 };
 
-// Arguments: running, waiting.
+// Arguments: running, waiting, order (0 fcfs, 1 fair between a thousand tenants, 2 deadline).
 void plan_and_commit(benchmark::State& state) {
-  Bookkeeping bookkeeping(static_cast<std::uint32_t>(state.range(0)), static_cast<std::uint32_t>(state.range(1)));
+  Bookkeeping bookkeeping(static_cast<std::uint32_t>(state.range(0)), static_cast<std::uint32_t>(state.range(1)),
+                          static_cast<OrderRule>(state.range(2)));
   for (auto _ : state) bookkeeping.step();
 }
 BENCHMARK(plan_and_commit)
-    ->Args({32, 0})
-    ->Args({32, 1000})
-    ->Args({32, 10000})
+    ->Args({32, 0, 0})
+    ->Args({32, 1000, 0})
+    ->ArgsProduct({{64}, {100, 1000, 10000}, {0, 1, 2}})
     ->Iterations(4000)
     ->Unit(benchmark::kMicrosecond);
 

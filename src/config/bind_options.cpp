@@ -93,6 +93,8 @@ void bind(OptionTable& table, const std::string& section, QueueLimits& limits) {
 void bind(OptionTable& table, EngineOptions& engine) {
   bind(table, engine.sched);
   table.add_switch("kv.prefix_cache", engine.kv.prefix_cache);
+  table.add_duration("kv.linger_ms", engine.kv.linger, kMillisecond, 0, 3'600'000);
+  table.add_real("kv.pinned_share", engine.kv.pinned_share, 0.0, 0.9);
   bind(table, "queue_realtime", engine.realtime);
   bind(table, "queue_batch", engine.batch);
   table.add_duration("engine.stall_after_ms", engine.stall_after, kMillisecond, 100, 3'600'000);

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "core/finish_reason.h"
 #include "core/ids.h"
+#include "core/prefix_miss.h"
 #include "core/request.h"
 #include "core/step.h"
 #include "core/wait_reason.h"
@@ -32,6 +33,7 @@ struct Accepted {
 struct Admitted {
   RequestId request;
   std::uint32_t cached_tokens = 0;  // prompt tokens found in the prefix cache
+  PrefixMiss miss = PrefixMiss::kNone;  // why no more were
 };
 
 // One choice has a seat, for the first time or again: from this step on it is computed. Its time is that of the plan.

@@ -1,5 +1,6 @@
 #include "core/event.h"
 #include "core/finish_reason.h"
+#include "core/prefix_miss.h"
 #include "core/wait_reason.h"
 
 namespace takt {
@@ -48,6 +49,24 @@ const char* to_string(WaitReason reason) {
       return "batch_end";
     case WaitReason::kBreaker:
       return "breaker";
+  }
+  return "none";
+}
+
+const char* to_string(PrefixMiss miss) {
+  switch (miss) {
+    case PrefixMiss::kNone:
+      return "none";
+    case PrefixMiss::kOff:
+      return "off";
+    case PrefixMiss::kUnknown:
+      return "unknown";
+    case PrefixMiss::kNew:
+      return "new";
+    case PrefixMiss::kDiverged:
+      return "diverged";
+    case PrefixMiss::kEvicted:
+      return "evicted";
   }
   return "none";
 }

@@ -42,9 +42,16 @@ Result<SchedulerOptions> effective_scheduler_options(SchedulerOptions options, c
       check_range("scheduler.max_decode_only_steps", options.max_decode_only_steps, 1, 1e6),
       check_range("scheduler.watermark", options.watermark, 0, 0.5),
       check_range("scheduler.lookahead", options.lookahead, 1, 1e6),
+      check_range("scheduler.batch_min_share", options.batch_min_share, 0, 0.5),
+      check_range("scheduler.max_overtakes", options.max_overtakes, 1, 1e6),
+      check_range("scheduler.breaker_preemptions_per_minute", options.breaker.preemptions_per_minute, 0, 1e5),
+      check_range("scheduler.breaker_recovery_seconds", to_seconds(options.breaker.recovery), 1, 3600),
   };
   for (const Status& check : checks) {
     if (!check.ok()) return check.error();
+  }
+  if (options.order != OrderRule::kFcfs && options.join == JoinRule::kWhenEmpty) {
+    return Error::invalid("scheduler.order", "A closed batch takes who came first: scheduler.order must be fcfs.");
   }
   if (options.step_target > options.max_step) {
     return Error::invalid("scheduler.step_target_ms",

@@ -49,7 +49,7 @@ void Lifecycle::accept(SubmitCommand command, TimePoint now) {
     facts.prompt_tokens = prompt_tokens;
     facts.limit_tokens = record.limit_tokens;
     facts.reserve_tokens = reserve_of(record);
-    KvSequenceOptions kv{request.cache_salt, request.use_prefix_cache, {}, 0};
+    KvSequenceOptions kv{request.cache_salt, request.use_prefix_cache, {}, 0, request.labels.tier};
     if (s.choice == 0) {
       facts.siblings = request.choices - 1;
       facts.scores_prompt = request.prompt_logprobs;
@@ -133,7 +133,7 @@ void Lifecycle::end_choice(SequenceRecord& s, FinishReason reason, Error error, 
   if (natural_end) scheduler_.note_length(s.id);
   scheduler_.remove(s.id, now);
   if (tape_ != nullptr) tape_->removed(s.id, natural_end, now);
-  kv_.close(s.id);
+  kv_.close(s.id, natural_end ? SequenceEnd::kTurnEnded : SequenceEnd::kGone);
   close_in_executor(s);
   door_.leave(record.ticket, 1);
   events_.add(now, ChoiceFinished{request, s.choice, reason, s.generated(), std::move(error)});
@@ -143,12 +143,15 @@ void Lifecycle::end_choice(SequenceRecord& s, FinishReason reason, Error error, 
   store_.erase(request);
 }
 
-void Lifecycle::admitted(RequestRecord& record, std::uint32_t cached_tokens, TimePoint now) {
+void Lifecycle::admitted(const SequenceRecord& s, std::uint32_t cached_tokens, TimePoint now) {
+  RequestRecord& record = *s.request;
   if (record.admitted) return;
   record.admitted = true;
   record.cached_tokens = cached_tokens;
   door_.admitted(record.ticket);
-  events_.add(now, Admitted{record.request.id, cached_tokens});
+  // Every prompt row of a scored prompt is computed.
+  const PrefixMiss miss = record.request.prompt_logprobs ? PrefixMiss::kOff : kv_.prefix_miss(s.id);
+  events_.add(now, Admitted{record.request.id, cached_tokens, miss});
 }
 
 Status Lifecycle::open_in_executor(SequenceRecord& s) {

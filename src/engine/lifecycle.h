@@ -32,7 +32,7 @@ class Lifecycle {
   void end_choice(SequenceRecord& sequence, FinishReason reason, Error error, TimePoint now);
 
   // The first sequence of the request has its blocks.
-  void admitted(RequestRecord& record, std::uint32_t cached_tokens, TimePoint now);
+  void admitted(const SequenceRecord& sequence, std::uint32_t cached_tokens, TimePoint now);
   Status open_in_executor(SequenceRecord& sequence);
   void close_in_executor(SequenceRecord& sequence) noexcept;
 

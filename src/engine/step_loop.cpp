@@ -42,6 +42,7 @@ StepLoop::StepLoop(StepLoopParts parts, const EngineOptions& options, const Sche
 StepOutcome StepLoop::turn(std::vector<Command>& commands) noexcept {
   StepOutcome outcome = StepOutcome::kNoWork;
   const TimePoint now = parts_.clock.now();
+  parts_.kv.tick(now);
   try {
     for (Command& command : commands) apply(command, now);
     commands.clear();
@@ -330,7 +331,7 @@ void StepLoop::publish_entry(const PlanEntry& entry, Staged& staged, const StepS
   s.failed_steps = 0;
   // The wait ended when the step was planned: computing is not waiting.
   if (staged.commits && entry.admits) {
-    lifecycle_.admitted(*s.request, entry.first_position, span.planned);
+    lifecycle_.admitted(s, entry.first_position, span.planned);
     events_.add(span.planned, Seated{request, s.choice, entry.first_position, staged.waited});
   }
   if (!staged.prompt_logprobs.empty()) {

@@ -5,10 +5,11 @@
 
 namespace takt {
 
-KvCache::Group::Group(const KvGroupInfo& group_info, BlockHasher hasher)
+KvCache::Group::Group(const KvGroupInfo& group_info, BlockHasher hasher, double pinned_share)
     : info(group_info),
       pool(group_info.block_count),
-      index(group_info.block_count, group_info.block_tokens, std::move(hasher)) {}
+      index(group_info.block_count, group_info.block_tokens, std::move(hasher),
+            static_cast<std::uint32_t>(pinned_share * group_info.block_count)) {}
 
 Result<std::unique_ptr<KvCache>> KvCache::create(std::vector<KvGroupInfo> groups, const KvOptions& options,
                                                  BlockHasher hasher) {
@@ -29,9 +30,9 @@ Result<std::unique_ptr<KvCache>> KvCache::create(std::vector<KvGroupInfo> groups
 }
 
 KvCache::KvCache(std::vector<KvGroupInfo> groups, const KvOptions& options, const BlockHasher& hasher)
-    : prefix_cache_(options.prefix_cache), geometry_(block_geometry(groups)) {
+    : prefix_cache_(options.prefix_cache), linger_(options.linger), geometry_(block_geometry(groups)) {
   groups_.reserve(groups.size());
-  for (const KvGroupInfo& info : groups) groups_.emplace_back(info, hasher);
+  for (const KvGroupInfo& info : groups) groups_.emplace_back(info, hasher, options.pinned_share);
 }
 
 void KvCache::open(SequenceId sequence, const KvSequenceOptions& options) {
@@ -43,10 +44,13 @@ void KvCache::open(SequenceId sequence, const KvSequenceOptions& options) {
   tables_.emplace(sequence, std::move(table));
 }
 
-void KvCache::close(SequenceId sequence) noexcept {
+void KvCache::close(SequenceId sequence, SequenceEnd end) noexcept {
   const auto it = tables_.find(sequence);
   if (it == tables_.end()) return;
-  for (std::size_t g = 0; g < groups_.size(); ++g) shrink(it->second, g, 0);
+  const bool lingers =
+      end == SequenceEnd::kTurnEnded && it->second.options.tier == Tier::kRealtime && linger_ > Duration::zero();
+  const TimePoint linger_until = lingers ? now_ + linger_ : TimePoint::min();
+  for (std::size_t g = 0; g < groups_.size(); ++g) shrink(it->second, g, 0, linger_until);
   tables_.erase(it);
 }
 
@@ -61,23 +65,23 @@ void KvCache::truncate(SequenceId sequence, std::uint32_t keep_tokens) noexcept 
   if (keep_tokens == 0) table.indexing = prefix_cache_ && table.options.use_prefix_cache;
 }
 
-void KvCache::shrink(Table& table, std::size_t group, std::size_t keep_blocks) noexcept {
+void KvCache::shrink(Table& table, std::size_t group, std::size_t keep_blocks, TimePoint linger_until) noexcept {
   std::vector<BlockId>& blocks = table.blocks[group];
   // From the tail, so that of a cached conversation the tail is evicted first.
   while (blocks.size() > keep_blocks) {
-    release_block(groups_[group], blocks.back());
+    release_block(groups_[group], blocks.back(), {table.options.tier, linger_until});
     blocks.pop_back();
   }
   table.indexed_blocks[group] = std::min(table.indexed_blocks[group], static_cast<std::uint32_t>(blocks.size()));
 }
 
-void KvCache::release_block(Group& group, BlockId block) noexcept {
+void KvCache::release_block(Group& group, BlockId block, const PrefixIndex::Idle& idle) noexcept {
   if (group.pool.owner(block) == BlockOwner::kReserved) {
     group.pool.unreserve(block);
     return;
   }
   const bool indexed = group.index.contains(block);
-  if (group.pool.release(block, indexed) && indexed) group.index.mark_idle(block);
+  if (group.pool.release(block, indexed) && indexed) group.index.mark_idle(block, idle);
 }
 
 CapacityView KvCache::capacity() const {
@@ -150,6 +154,29 @@ CachedPrefix KvCache::cached_prefix(SequenceId sequence, std::span<const TokenId
   return prefix;
 }
 
+// By the first group that lacks the block behind what was found.
+PrefixMiss KvCache::why_missed(const Table& table, const Match& match, std::span<const TokenId> known) const {
+  if (!table.indexing) return PrefixMiss::kOff;
+  if (match.tokens + geometry_.alignment >= known.size()) return PrefixMiss::kNone;
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    const Group& group = groups_[g];
+    const std::uint32_t size = group.info.block_tokens;
+    if (match.tokens + size >= known.size()) continue;
+    std::optional<BlockId> parent;
+    if (match.tokens > 0) parent = match.blocks[g][match.tokens / size - 1];
+    if (parent && !group.index.contains(*parent)) return PrefixMiss::kNew;  // of a fork's source
+    const std::span<const TokenId> next = known.subspan(match.tokens, size);
+    if (!group.index.find(parent, table.options.cache_scope, next))
+      return group.index.why_missing(parent, table.options.cache_scope, next);
+  }
+  return PrefixMiss::kNone;
+}
+
+PrefixMiss KvCache::prefix_miss(SequenceId sequence) const {
+  const auto it = tables_.find(sequence);
+  return it == tables_.end() ? PrefixMiss::kNone : it->second.miss;
+}
+
 HeldTail KvCache::held_tail(SequenceId sequence) const {
   HeldTail tail{sequence, 0};
   const auto it = tables_.find(sequence);
@@ -166,7 +193,7 @@ HeldTail KvCache::held_tail(SequenceId sequence) const {
 
 std::optional<BlockId> KvCache::take_block(Group& group) noexcept {
   if (const auto block = group.pool.reserve()) return block;
-  const auto evicted = group.index.evict_one();
+  const auto evicted = group.index.evict_one(now_);
   if (!evicted) return std::nullopt;
   group.pool.evict(*evicted);
   return group.pool.reserve();
@@ -180,9 +207,12 @@ bool KvCache::attach_prefix(Table& table, const ReserveRequest& request) {
     for (const BlockId block : match.blocks[g]) {
       groups_[g].pool.share(block);
       groups_[g].index.mark_used(block);
+      if (!table.was_attached) groups_[g].index.note_hit(block);
       table.blocks[g].push_back(block);
     }
   }
+  if (!table.was_attached) table.miss = why_missed(table, match, request.known);
+  table.was_attached = true;
   table.computed = match.tokens;
   return true;
 }
@@ -241,7 +271,7 @@ void KvCache::index_full_blocks(Table& table, std::size_t g, std::span<const Tok
     if (result.what == PrefixIndex::Insertion::kEqualExists && result.equal != block) {
       group.pool.share(result.equal);
       group.index.mark_used(result.equal);
-      release_block(group, std::exchange(block, result.equal));
+      release_block(group, std::exchange(block, result.equal), {table.options.tier});
     }
     ++indexed;
   }

@@ -9,10 +9,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "core/capacity_view.h"
 #include "core/ids.h"
 #include "core/kv_group.h"
+#include "core/prefix_miss.h"
+#include "core/request.h"
 #include "kv/block_pool.h"
 #include "kv/options.h"
 #include "kv/prefix_index.h"
@@ -27,7 +30,11 @@ struct KvSequenceOptions {
   // there.
   std::optional<SequenceId> source;
   std::uint32_t shared_tokens = 0;
+  Tier tier = Tier::kRealtime;  // whose blocks stay longer in the prefix cache
 };
+
+// Whether a conversation is likely to go on from where a sequence ended.
+enum class SequenceEnd : std::uint8_t { kGone, kTurnEnded };
 
 struct ReserveRequest {
   SequenceId sequence;
@@ -54,8 +61,10 @@ class KvCache {
                                                  BlockHasher hasher = nullptr);
 
   void open(SequenceId sequence, const KvSequenceOptions& options);
-  // Gives back everything; full blocks stay in the prefix cache.
-  void close(SequenceId sequence) noexcept;
+  // Gives back everything; full blocks stay in the prefix cache. Those of an ended realtime turn linger there.
+  void close(SequenceId sequence, SequenceEnd end = SequenceEnd::kGone) noexcept;
+  // The time is `now` until the next call.
+  void tick(TimePoint now) noexcept { now_ = now; }
   // Gives back the blocks behind `keep_tokens`, which is aligned or the sequence's computed tokens.
   void truncate(SequenceId sequence, std::uint32_t keep_tokens) noexcept;
 
@@ -64,6 +73,8 @@ class KvCache {
   // For a sequence with an empty table: what it could share. At least the last known token stays to be computed.
   CachedPrefix cached_prefix(SequenceId sequence, std::span<const TokenId> known) const;
   HeldTail held_tail(SequenceId sequence) const;
+  // Why no more of its tokens were found when the sequence took its first blocks.
+  PrefixMiss prefix_miss(SequenceId sequence) const;
 
   // Makes every table reach its cover_tokens, evicting cached blocks as needed. All or nothing. What is evicted stays
   // evicted even when the reservation is given back: a step may have overwritten it. Errors: kInternal when a plan
@@ -77,7 +88,7 @@ class KvCache {
   friend class Reservation;
 
   struct Group {
-    Group(const KvGroupInfo& info, BlockHasher hasher);
+    Group(const KvGroupInfo& info, BlockHasher hasher, double pinned_share);
     KvGroupInfo info;
     BlockPool pool;
     PrefixIndex index;
@@ -85,6 +96,8 @@ class KvCache {
   struct Table {
     KvSequenceOptions options;
     std::uint32_t computed = 0;
+    bool was_attached = false;  // it has looked for a prefix before: finding its own blocks again is no hit
+    PrefixMiss miss = PrefixMiss::kNone;
     bool indexing = true;  // false after a digest collision: what follows has no parent to be chained to
     std::vector<std::vector<BlockId>> blocks;   // per group
     std::vector<std::uint32_t> indexed_blocks;  // per group: leading blocks that are in the index
@@ -101,12 +114,16 @@ class KvCache {
   Match match_prefix(const Table& table, std::span<const TokenId> known, std::uint32_t limit) const;
   bool attach_prefix(Table& table, const ReserveRequest& request);
   std::optional<BlockId> take_block(Group& group) noexcept;
-  void release_block(Group& group, BlockId block) noexcept;
-  void shrink(Table& table, std::size_t group, std::size_t keep_blocks) noexcept;
+  void release_block(Group& group, BlockId block, const PrefixIndex::Idle& idle) noexcept;
+  void shrink(Table& table, std::size_t group, std::size_t keep_blocks,
+              TimePoint linger_until = TimePoint::min()) noexcept;
+  PrefixMiss why_missed(const Table& table, const Match& match, std::span<const TokenId> known) const;
   void commit(const CommittedTokens& committed) noexcept;
   void index_full_blocks(Table& table, std::size_t group, std::span<const TokenId> known) noexcept;
 
   const bool prefix_cache_;
+  const Duration linger_;
+  TimePoint now_{};
   BlockGeometry geometry_;
   std::vector<Group> groups_;
   std::unordered_map<SequenceId, Table> tables_;

@@ -6,12 +6,15 @@
 
 namespace takt {
 
-PrefixIndex::PrefixIndex(std::uint32_t block_count, std::uint32_t block_tokens, BlockHasher hasher)
+PrefixIndex::PrefixIndex(std::uint32_t block_count, std::uint32_t block_tokens, BlockHasher hasher,
+                         std::uint32_t most_pinned)
     : block_tokens_(block_tokens),
       hasher_(std::move(hasher)),
       nodes_(block_count),
       tokens_(std::size_t{block_count} * block_tokens),
-      buckets_(std::bit_ceil(std::max(2U, block_count)), kNone) {
+      buckets_(std::bit_ceil(std::max(2U, block_count)), kNone),
+      most_pinned_(most_pinned),
+      evicted_(buckets_.size() * 2) {
   for (std::uint32_t i = 0; i < block_count; ++i) nodes_[i].block = i;
 }
 
@@ -54,11 +57,14 @@ PrefixIndex::InsertResult PrefixIndex::insert(BlockId block, std::optional<Block
   node.children = 0;
   node.indexed = true;
   node.idle = false;
+  node.realtime = false;
+  node.hits = 0;
+  node.linger_until = TimePoint::min();
   std::copy(tokens.begin(), tokens.end(), tokens_.begin() + std::size_t{block.value} * block_tokens_);
   node.next_in_bucket = std::exchange(bucket_of(digest), block.value);
   if (parent) {
     ++nodes_[parent->value].children;
-    update_evictable(nodes_[parent->value]);
+    update_place(nodes_[parent->value]);
   }
   return {Insertion::kInserted, {}};
 }
@@ -69,30 +75,58 @@ std::optional<BlockId> PrefixIndex::parent_of(BlockId block) const {
   return BlockId(parent);
 }
 
-void PrefixIndex::update_evictable(Node& node) noexcept {
-  const bool evictable = node.indexed && node.idle && node.children == 0;
-  if (evictable == node.evictable) return;
-  node.evictable = evictable;
-  if (evictable) {
-    eviction_order_.insert(node);
-  } else {
-    eviction_order_.erase(eviction_order_.iterator_to(node));
-  }
+PrefixIndex::Order& PrefixIndex::order_of(Place place) {
+  if (place == Place::kPinned) return pinned_order_;
+  return place == Place::kLingering ? lingering_ : ordinary_;
 }
 
-void PrefixIndex::mark_idle(BlockId block) noexcept {
+void PrefixIndex::move_to(Node& node, Place place) noexcept {
+  if (node.place != Place::kNone) order_of(node.place).erase(Order::s_iterator_to(node));
+  node.place = place;
+  if (place == Place::kNone) return;
+  const std::uint64_t ahead = kPoolsAhead * nodes_.size();
+  node.rank = node.last_use + (node.realtime ? ahead : 0) + (node.hits > 0 ? ahead : 0);
+  if (place == Place::kLingering) node.rank = static_cast<std::uint64_t>(node.linger_until.time_since_epoch().count());
+  order_of(place).insert(node);
+}
+
+void PrefixIndex::update_place(Node& node) noexcept {
+  Place place = Place::kNone;
+  if (node.indexed && node.idle && node.children == 0) {
+    place = node.hits >= kPinAfterHits ? Place::kPinned : Place::kOrdinary;
+    if (node.linger_until > TimePoint::min()) place = Place::kLingering;
+  }
+  if (place != node.place) move_to(node, place);
+}
+
+void PrefixIndex::mark_idle(BlockId block, const Idle& idle) noexcept {
   Node& node = nodes_[block.value];
   if (!node.indexed || node.idle) return;
   node.idle = true;
   node.last_use = ++uses_;
-  update_evictable(node);
+  node.realtime = node.realtime || idle.tier == Tier::kRealtime;
+  node.linger_until = idle.linger_until;
+  update_place(node);
 }
 
 void PrefixIndex::mark_used(BlockId block) noexcept {
   Node& node = nodes_[block.value];
   if (!node.indexed || !node.idle) return;
   node.idle = false;
-  update_evictable(node);
+  update_place(node);
+}
+
+void PrefixIndex::note_hit(BlockId block) noexcept {
+  Node& node = nodes_[block.value];
+  if (node.hits < kPinAfterHits && ++node.hits == kPinAfterHits) ++often_found_;
+}
+
+PrefixMiss PrefixIndex::why_missing(std::optional<BlockId> parent, std::uint64_t scope,
+                                    std::span<const TokenId> tokens) const {
+  const BlockDigest digest = digest_of(parent, scope, tokens);
+  if (evicted_[digest.low & (evicted_.size() - 1)] == digest) return PrefixMiss::kEvicted;
+  if (!parent) return PrefixMiss::kUnknown;
+  return nodes_[parent->value].children > 0 ? PrefixMiss::kDiverged : PrefixMiss::kNew;
 }
 
 void PrefixIndex::unlink_from_bucket(const Node& node) noexcept {
@@ -101,17 +135,31 @@ void PrefixIndex::unlink_from_bucket(const Node& node) noexcept {
   *link = node.next_in_bucket;
 }
 
-std::optional<BlockId> PrefixIndex::evict_one() noexcept {
-  if (eviction_order_.empty()) return std::nullopt;
-  Node& node = *eviction_order_.begin();
+PrefixIndex::Order& PrefixIndex::first_to_go() noexcept {
+  if (ordinary_.empty()) return pinned_order_.empty() ? lingering_ : pinned_order_;
+  const bool too_many = often_found_ > most_pinned_ && !pinned_order_.empty();
+  return too_many && *pinned_order_.begin() < *ordinary_.begin() ? pinned_order_ : ordinary_;
+}
+
+std::optional<BlockId> PrefixIndex::evict_one(TimePoint now) noexcept {
+  while (!lingering_.empty() && lingering_.begin()->linger_until <= now) {
+    Node& node = *lingering_.begin();
+    node.linger_until = TimePoint::min();
+    update_place(node);
+  }
+  Order& order = first_to_go();
+  if (order.empty()) return std::nullopt;
+  Node& node = *order.begin();
   unlink_from_bucket(node);
+  evicted_[node.digest.low & (evicted_.size() - 1)] = node.digest;
   node.indexed = false;
-  update_evictable(node);
+  update_place(node);
   node.idle = false;
+  if (node.hits >= kPinAfterHits) --often_found_;
   if (node.parent != kNone) {
     Node& parent = nodes_[node.parent];
     --parent.children;
-    update_evictable(parent);
+    update_place(parent);
   }
   return BlockId(node.block);
 }

@@ -8,7 +8,10 @@
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
 #include "core/ids.h"
+#include "core/prefix_miss.h"
+#include "core/request.h"
 #include "kv/block_hash.h"
 
 namespace takt {
@@ -23,7 +26,8 @@ using BlockHasher = std::function<BlockDigest(const BlockDigest& previous, std::
 // and every such block can be evicted, leaves first. `idle` = in no sequence's table.
 class PrefixIndex {
  public:
-  PrefixIndex(std::uint32_t block_count, std::uint32_t block_tokens, BlockHasher hasher);
+  // At most `most_pinned` blocks are pinned.
+  PrefixIndex(std::uint32_t block_count, std::uint32_t block_tokens, BlockHasher hasher, std::uint32_t most_pinned = 0);
 
   // The block that holds `tokens` (exactly one block's) behind `parent`, or at the start of the scope when there is no
   // parent.
@@ -42,33 +46,60 @@ class PrefixIndex {
   bool contains(BlockId block) const { return nodes_[block.value].indexed; }
   std::optional<BlockId> parent_of(BlockId block) const;
 
-  void mark_idle(BlockId block) noexcept;  // its last reference went; becomes the most recently used idle block
+  // Its last reference went. Order of eviction: by last use, where a realtime sequence's block counts as used a few
+  // whole pools of uses later, and so does one that was found again; then those that were found at least twice more, as
+  // far as they may be pinned (the least recently used of these make room for new ones); then those that linger, by the
+  // end of their time.
+  struct Idle {
+    Tier tier = Tier::kRealtime;
+    TimePoint linger_until = TimePoint::min();
+  };
+  void mark_idle(BlockId block, const Idle& idle) noexcept;
   void mark_used(BlockId block) noexcept;  // it got a reference
-  // Takes the least recently used idle leaf out of the index.
-  std::optional<BlockId> evict_one() noexcept;
+  void note_hit(BlockId block) noexcept;   // a new sequence found it
+  // Takes the first idle leaf in the order of eviction out of the index.
+  std::optional<BlockId> evict_one(TimePoint now) noexcept;
+
+  // Why the search for `tokens` behind `parent` finds nothing.
+  PrefixMiss why_missing(std::optional<BlockId> parent, std::uint64_t scope, std::span<const TokenId> tokens) const;
 
  private:
   static constexpr std::uint32_t kNone = 0xFFFFFFFFU;
+  static constexpr std::uint32_t kPinAfterHits = 2;
+  static constexpr std::uint64_t kPoolsAhead = 4;
+
+  // Idle and without children: in one of the orders of eviction.
+  enum class Place : std::uint8_t { kNone, kOrdinary, kPinned, kLingering };
 
   struct Node : boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>> {
     BlockDigest digest;
     std::uint64_t scope = 0;
+    Place place = Place::kNone;
+    std::uint64_t rank = 0;  // in the order of its place; smaller goes first
     std::uint64_t last_use = 0;
+    TimePoint linger_until = TimePoint::min();
+    std::uint32_t hits = 0;
     std::uint32_t block = 0;
     std::uint32_t parent = kNone;
     std::uint32_t children = 0;
     std::uint32_t next_in_bucket = kNone;
     bool indexed = false;
     bool idle = false;
-    bool evictable = false;  // idle and without children: in the eviction order
-    bool operator<(const Node& other) const { return last_use < other.last_use; }
+    bool realtime = false;  // a realtime sequence used it
+    bool operator<(const Node& other) const {
+      return rank != other.rank ? rank < other.rank : last_use < other.last_use;
+    }
   };
+  using Order = boost::intrusive::set<Node>;
 
   BlockDigest digest_of(std::optional<BlockId> parent, std::uint64_t scope, std::span<const TokenId> tokens) const;
   std::uint32_t find_digest(const BlockDigest& digest) const;
   bool holds(const Node& node, std::optional<BlockId> parent, std::uint64_t scope,
              std::span<const TokenId> tokens) const;
-  void update_evictable(Node& node) noexcept;
+  void update_place(Node& node) noexcept;
+  void move_to(Node& node, Place place) noexcept;
+  Order& first_to_go() noexcept;
+  Order& order_of(Place place);
   void unlink_from_bucket(const Node& node) noexcept;
   std::uint32_t& bucket_of(const BlockDigest& digest) { return buckets_[digest.low & (buckets_.size() - 1)]; }
 
@@ -77,7 +108,12 @@ class PrefixIndex {
   std::vector<Node> nodes_;             // by block
   std::vector<TokenId> tokens_;         // block_tokens_ per block
   std::vector<std::uint32_t> buckets_;  // heads of chains; a power of two
-  boost::intrusive::set<Node> eviction_order_;
+  Order ordinary_;
+  Order pinned_order_;
+  Order lingering_;
+  const std::uint32_t most_pinned_;
+  std::uint32_t often_found_ = 0;     // nodes with so many hits that they may be pinned
+  std::vector<BlockDigest> evicted_;  // digests of some that were evicted of late, by their low bits
   std::uint64_t uses_ = 0;
 };
 

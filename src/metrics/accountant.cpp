@@ -120,6 +120,8 @@ void Accountant::on(TimePoint at, const Admitted& event) {
   counts.waiting_tokens -= request.prompt_tokens;
   counts.prompt_tokens += request.prompt_tokens;
   counts.cached_tokens += event.cached_tokens;
+  counts.missed_tokens[static_cast<std::size_t>(event.miss)] +=
+      request.prompt_tokens - std::min(request.prompt_tokens, event.cached_tokens);
   counts.queue_wait.observe(to_seconds(at - request.arrival));
   running_.insert(std::move(node));
 }

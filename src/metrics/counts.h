@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "core/prefix_miss.h"
 #include "core/step.h"
 #include "core/event.h"
 #include "measure/goodput.h"
@@ -45,6 +46,7 @@ struct ClassCounts {
   std::uint64_t waiting_tokens = 0;  // prompt tokens of the waiting ones
   std::uint64_t prompt_tokens = 0;   // of admitted requests
   std::uint64_t cached_tokens = 0;   // of these, found in the prefix cache
+  std::array<std::uint64_t, kPrefixMissCount> missed_tokens{};  // of these, not found, by reason
   std::uint64_t generated_tokens = 0;
   measure::Goodput goodput;
   Histogram first_token{kFirstTokenBounds};

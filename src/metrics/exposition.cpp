@@ -150,6 +150,13 @@ void add_tokens(Families& families, const Counts& counts) {
   per_class(families, counts, [](const ClassCounts& c) { return number(c.prompt_tokens); });
   families.begin(MetricType::Counter, "takt_cached_prompt_tokens_total", "Prompt tokens found in the prefix cache.");
   per_class(families, counts, [](const ClassCounts& c) { return number(c.cached_tokens); });
+  families.begin(MetricType::Counter, "takt_prefix_missed_tokens_total",
+                 "Prompt tokens not found in the prefix cache, by reason.");
+  for (int i = 0; i < kPrefixMissCount; ++i) {
+    std::uint64_t tokens = 0;
+    for (const ClassCounts& c : counts.classes) tokens += c.missed_tokens[static_cast<std::size_t>(i)];
+    families.value(number(tokens), {{"reason", to_string(static_cast<PrefixMiss>(i))}});
+  }
   families.begin(MetricType::Counter, "takt_generated_tokens_total", "Tokens sampled.");
   per_class(families, counts, [](const ClassCounts& c) { return number(c.generated_tokens); });
 }

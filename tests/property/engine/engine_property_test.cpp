@@ -111,6 +111,12 @@ EngineOptions random_options() {
     sched.leave = *rc::gen::element(LeaveRule::kWhenFinished, LeaveRule::kWithBatch);
     sched.padding = sched.prefill == PrefillRule::kWhole && *rc::gen::arbitrary<bool>();
   }
+  if (sched.join == JoinRule::kEveryStep)
+    sched.order = *rc::gen::element(OrderRule::kFcfs, OrderRule::kFair, OrderRule::kDeadline);
+  sched.batch_min_share = *rc::gen::element(0.0, 0.05, 0.5);
+  sched.breaker.preemptions_per_minute = *rc::gen::element(0U, 2U, 60U);
+  options.kv.linger = milliseconds(*rc::gen::element(0, 5, 5000));
+  options.kv.pinned_share = *rc::gen::element(0.0, 0.2, 0.9);
   if (*rc::gen::weightedElement<bool>({{2, false}, {1, true}}))
     sched.window = {*rc::gen::inRange(1U, 5U), *rc::gen::element(0.0, 0.5), milliseconds(20),
                     *rc::gen::arbitrary<bool>()};

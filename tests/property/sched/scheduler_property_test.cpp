@@ -187,6 +187,31 @@ TEST(SchedulerProperty, AnyHistoryKeepsEveryRuleAndEnds) {
   for (std::uint64_t seed = 1; seed <= runs && !HasFatalFailure(); ++seed) run_any_history(seed, 200);
 }
 
+// A closed batch takes nobody in before it has ended.
+TEST(SchedulerProperty, NobodyEverJoinsAClosedBatch) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Dice dice(seed);
+    SchedulerOptions o;
+    o.join = JoinRule::kWhenEmpty;
+    o.prefill = PrefillRule::kWhole;
+    o.max_sequences = 1 + dice.below(8);
+    o.max_step_tokens = 1'000'000;
+    o.window = {1 + dice.below(o.max_sequences), 0.0, milliseconds(20), dice.one_in(2)};
+    SchedulerWorld w(o, 4000);
+    for (int i = 0; i < 300; ++i) {
+      if (dice.one_in(2) && w.alive.size() < 30) {
+        SequenceFacts facts = random_facts(dice, w.now, 50, 20);
+        facts.service_class = kNoClass;
+        w.add(facts);
+      }
+      const std::uint32_t before = w.running();
+      w.step();
+      ASSERT_EQ(w.broken, "") << "seed " << seed << ", step " << i;
+      for (const PlanEntry& e : w.last.entries) ASSERT_TRUE(!e.admits || before == 0) << "seed " << seed;
+    }
+  }
+}
+
 // Chunks never take a step beyond its budget by more than a row where decode rows leave room for one.
 TEST(SchedulerProperty, ChunksKeepTheStepInsideItsBudget) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
