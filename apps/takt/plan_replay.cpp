@@ -24,7 +24,8 @@ std::string drop_text(const PlanDrop& drop) {
 
 std::string wait_text(const QueueWait& wait) {
   return std::to_string(wait.requests) + " of " + to_string(wait.tier) + " in queue " +
-         std::to_string(static_cast<int>(wait.queue)) + " wait for " + to_string(wait.reason);
+         std::to_string(static_cast<int>(wait.queue)) + " of class " + std::to_string(wait.service_class.value) +
+         " wait for " + to_string(wait.reason);
 }
 
 template <typename Value>

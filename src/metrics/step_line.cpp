@@ -216,12 +216,13 @@ void read_view(const json::object& line, CapacityView& view, const TapeState& st
 std::vector<QueueWait> read_waits(const json::value& items) {
   std::vector<QueueWait> waits;
   for (const json::value& item : list(items, 0)) {
-    const json::array& numbers = list(item, 4);
+    const json::array& numbers = list(item, 5);
     QueueWait wait;
     wait.tier = static_cast<Tier>(std::min(1U, to<unsigned>(numbers[0])));
     wait.queue = static_cast<QueueKind>(std::min(2U, to<unsigned>(numbers[1])));
     wait.reason = static_cast<WaitReason>(std::min<unsigned>(kWaitReasonCount - 1, to<unsigned>(numbers[2])));
     wait.requests = to<std::uint32_t>(numbers[3]);
+    wait.service_class = ClassIndex(to<std::uint32_t>(numbers[4]));
     waits.push_back(wait);
   }
   return waits;

@@ -122,7 +122,8 @@ bool equal(const PlanEntry& a, const PlanEntry& b) {
 
 bool equal(const std::vector<QueueWait>& a, const std::vector<QueueWait>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const QueueWait& x, const QueueWait& y) {
-    return x.tier == y.tier && x.queue == y.queue && x.reason == y.reason && x.requests == y.requests;
+    return x.tier == y.tier && x.queue == y.queue && x.reason == y.reason && x.requests == y.requests &&
+           x.service_class == y.service_class;
   });
 }
 
@@ -353,7 +354,7 @@ void StepWriter::plan(std::string& out, const CapacityView& capacity, const Step
       const QueueWait& wait = plan.waits[i];
       if (i > 0) out += ',';
       put_list(out, static_cast<unsigned>(wait.tier), static_cast<unsigned>(wait.queue),
-               static_cast<unsigned>(wait.reason), wait.requests);
+               static_cast<unsigned>(wait.reason), wait.requests, wait.service_class.value);
     }
     out += ']';
   }

@@ -46,6 +46,8 @@ class Recording {
     plan.model = model_;
     plan.predicted = milliseconds(10);
     plan.budget = milliseconds(50);
+    plan.waits.push_back({Tier::kBatch, QueueKind::kUnstarted, WaitReason::kBlocks, 5,
+                          ClassIndex(static_cast<std::uint32_t>(2 + steps_ / 20))});
     const bool first = position_ == 0;
     const std::uint32_t count = first ? 4 : 1;
     plan.entries.push_back({SequenceId(1), EntryKind::kGenerate, position_, count, true, first, position_ + count});
@@ -134,6 +136,11 @@ TEST_F(StepLogTest, ReadsBackWhatWasRecorded) {
     const StepPlan& plan = plans[i].plan;
     EXPECT_EQ(plan.id, StepId(i + 1));
     EXPECT_EQ(plan.budget, milliseconds(50));
+    ASSERT_EQ(plan.waits.size(), 1u);
+    EXPECT_EQ(plan.waits[0].tier, Tier::kBatch);
+    EXPECT_EQ(plan.waits[0].reason, WaitReason::kBlocks);
+    EXPECT_EQ(plan.waits[0].requests, 5u);
+    EXPECT_EQ(plan.waits[0].service_class, ClassIndex(2 + (i + 1) / 20));
     ASSERT_EQ(plan.entries.size(), 1u);
     EXPECT_EQ(plan.entries[0].first_position, i + 3);
     EXPECT_EQ(plan.entries[0].cover_tokens, i + 4);
