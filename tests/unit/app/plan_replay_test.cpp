@@ -59,6 +59,7 @@ class PlanReplay : public ::testing::Test {
       request.prompt = testing::letters(1 + below(150), below(4));
       request.arrival = clock.now();
       request.labels.tier = below(3) == 0 ? Tier::kRealtime : Tier::kBatch;
+      request.labels.tenant = "tenant " + std::to_string(below(3));
       request.choices = below(8) == 0 ? 3 : 1;
       request.max_tokens = 1 + below(60);
       request.end_tokens = {kFakeImEnd, kFakeEndOfText};
@@ -133,7 +134,12 @@ TEST_F(PlanReplay, EveryModeOfBatchingComesOutTheSame) {
   EngineOptions windowed;
   windowed.sched.window = {3, 0.3, std::chrono::milliseconds(20), true};
   windowed.sched.admission = AdmissionRule::kWorstCase;
-  for (const EngineOptions& options : {closed, predicted, windowed}) {
+  EngineOptions fair;
+  fair.sched.order = OrderRule::kFair;
+  fair.sched.max_sequences = 4;
+  EngineOptions by_deadline = fair;
+  by_deadline.sched.order = OrderRule::kDeadline;
+  for (const EngineOptions& options : {closed, predicted, windowed, fair, by_deadline}) {
     FakeScript script = testing::quick_script();
     script.context_tokens = 512;
     script.block_count = 128;
