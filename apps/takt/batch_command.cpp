@@ -21,9 +21,8 @@
 #include "batch_file.h"
 #include "batch_run.h"
 #include "commands.h"
-#include "config/presets.h"
-#include "config/server_config.h"
-#include "config/toml_file.h"
+#include "config/config_sources.h"
+#include "config/settings.h"
 #include "launch.h"
 #include "stop_signals.h"
 
@@ -100,29 +99,36 @@ Result<AnswerFile> open_answers(const std::string& path, std::uint64_t whole_byt
   return file;
 }
 
-Status apply_arguments(const Arguments& arguments, config::ServerConfig& config) {
-  auto options = config::bind_options(config);
+// Nobody else is served: the file's requests come from inside.
+config::Settings for_this_process() {
+  using Kind = config::Setting::Kind;
+  const std::vector<std::string> none;
+  return {{"http.host", Kind::kText, std::string("127.0.0.1"), "batch"},
+          {"http.port", Kind::kText, std::string("0"), "batch"},
+          {"auth.api_keys", Kind::kValue, none, "batch"},
+          {"auth.admin_keys", Kind::kValue, none, "batch"},
+          {"auth.api_key_file", Kind::kText, std::string(), "batch"},
+          {"auth.no_auth", Kind::kText, std::string("false"), "batch"},
+          {"route", Kind::kNewList, {}, "batch"}};
+}
+
+Result<std::unique_ptr<config::LoadedConfig>> load_config(const Arguments& arguments) {
+  using Kind = config::Setting::Kind;
+  config::ConfigSources sources;
   if (arguments.config_file) {
-    if (auto status = config::apply_toml_file(*arguments.config_file, options); !status) return status;
+    auto file = config::read_toml_file(*arguments.config_file);
+    if (!file) return file.error();
+    sources.file = std::move(*file);
   }
   for (const std::string& setting : arguments.settings) {
     const auto equals = setting.find('=');
     if (equals == std::string::npos) return Error::invalid("--set", "must be KEY=VALUE, not " + setting);
-    if (auto status = options.set_text(setting.substr(0, equals), setting.substr(equals + 1), "flag"); !status)
-      return status;
+    sources.flags.push_back({setting.substr(0, equals), Kind::kText, setting.substr(equals + 1), "flag"});
   }
-  if (arguments.preset) {
-    if (auto status = options.set_text("scheduler.preset", *arguments.preset, "flag"); !status) return status;
-  }
-  if (!arguments.models.empty()) {
-    if (auto status = options.set("server.models", config::Value(arguments.models), "flag"); !status) return status;
-  }
-  if (auto status = config::apply_preset(config.preset, options); !status) return status;
-  // Nobody else is served: the file's requests come from inside.
-  config.http.host = "127.0.0.1";
-  config.http.port = 0;
-  config.auth = {};
-  return config::check(config);
+  if (arguments.preset) sources.flags.push_back({"scheduler.preset", Kind::kText, *arguments.preset, "flag"});
+  if (!arguments.models.empty()) sources.flags.push_back({"server.models", Kind::kValue, arguments.models, "flag"});
+  sources.posted = for_this_process();
+  return config::load(sources);
 }
 
 void say_result(const BatchCounts& counts, double seconds, const std::string& preset) {
@@ -135,13 +141,12 @@ void say_result(const BatchCounts& counts, double seconds, const std::string& pr
                seconds > 0 ? static_cast<double>(counts.output_tokens) / seconds : 0.0);
 }
 
-ExitCode answer_all(const Arguments& arguments, const config::ServerConfig& config, std::istream& input,
+ExitCode answer_all(const Arguments& arguments, config::ServerConfig& config, std::istream& input,
                     const std::unordered_set<std::string>& answered, const AnswerFile& answers) {
   const std::string key = "batch-" + std::to_string(fresh_seed()) + std::to_string(fresh_seed());
-  auto keys = route::KeyRing::create({{key, {}, {}}});
-  if (!keys) return fail(ExitCode::kFault, keys.error());
+  config.route.keys = {{.key = key}};
   catch_stop_signals();
-  auto launched = launch(config, std::move(*keys), stderr);
+  auto launched = launch(config, nullptr, stderr);
   if (const auto* failure = std::get_if<LaunchFailure>(&launched)) return fail(failure->code, failure->error);
   InferenceServer& server = *std::get<0>(launched);
   loading_is_done();
@@ -170,8 +175,8 @@ ExitCode answer_all(const Arguments& arguments, const config::ServerConfig& conf
 
 ExitCode run_batch(const Arguments& arguments) {
   set_up_logging("warning");
-  config::ServerConfig config;
-  if (const auto status = apply_arguments(arguments, config); !status) return fail(ExitCode::kUsage, status.error());
+  const auto config = load_config(arguments);
+  if (!config) return fail(ExitCode::kUsage, config.error());
   std::ifstream input(arguments.input, std::ios::binary);
   if (!input) return fail(ExitCode::kFile, file_error(arguments.input, std::strerror(errno)));
   const BatchCheck check = check_batch(input, kMostFaultsShown);
@@ -188,7 +193,7 @@ ExitCode run_batch(const Arguments& arguments) {
   }
   const auto answers = open_answers(arguments.output, earlier->whole_bytes);
   if (!answers) return fail(ExitCode::kFile, answers.error());
-  return answer_all(arguments, config, input, earlier->custom_ids, *answers);
+  return answer_all(arguments, (*config)->config, input, earlier->custom_ids, *answers);
 }
 
 }  // namespace

@@ -30,9 +30,8 @@ ExitCode converse_in_process(const Arguments& arguments) {
   config.http.port = 0;
   config.process.models = {*arguments.model};
   const std::string key = "chat-" + std::to_string(fresh_seed()) + std::to_string(fresh_seed());
-  auto keys = route::KeyRing::create({{key, {}, {}}});
-  if (!keys) return fail(ExitCode::kFault, keys.error());
-  auto launched = launch(config, std::move(*keys), stderr);
+  config.route.keys = {{.key = key}};
+  auto launched = launch(config, nullptr, stderr);
   if (const auto* failure = std::get_if<LaunchFailure>(&launched)) return fail(failure->code, failure->error);
   return converse({config.http.host, std::get<0>(launched)->port(), key}, arguments.settings, arguments.system);
 }

@@ -5,6 +5,7 @@
 
 #include "api/answer.h"
 #include "commands.h"
+#include "explain_route.h"
 #include "explain_story.h"
 #include "http_get.h"
 
@@ -21,7 +22,7 @@ struct Arguments {
 
 ExitCode run_explain(const Arguments& arguments) {
   if (arguments.request.empty() == (arguments.slowest == 0))
-    return fail(ExitCode::kUsage, Error::invalid("", "give a request's id, or --slowest N"));
+    return fail(ExitCode::kUsage, Error::invalid("", "give a request's id, --slowest N or --route"));
   auto server = parse_url(arguments.url);
   if (!server) return fail(ExitCode::kUsage, server.error());
   server->api_key = arguments.api_key;
@@ -45,8 +46,9 @@ ExitCode run_explain(const Arguments& arguments) {
 }  // namespace
 
 void add_explain_command(CLI::App& app, ChosenCommand& chosen) {
-  auto* command = app.add_subcommand("explain", "Tell why a request took as long as it did");
+  auto* command = app.add_subcommand("explain", "Tell why a request took as long as it did, or where one would go");
   auto arguments = std::make_shared<Arguments>();
+  const auto route = add_route_options(*command);
   auto* id = command->add_option("id", arguments->request, "The request: x-request-id, or the answer's id");
   command->add_option("--slowest", arguments->slowest, "Those that took longest instead")
       ->check(CLI::Range(1, 1000))
@@ -55,7 +57,9 @@ void add_explain_command(CLI::App& app, ChosenCommand& chosen) {
   command->add_option("--api-key", arguments->api_key, "An admin key, where the server has keys")
       ->envname("TAKT_API_KEY");
   command->add_flag("--json", arguments->json, "What the server says, as it is");
-  command->callback([&chosen, arguments] { chosen = [arguments] { return run_explain(*arguments); }; });
+  command->callback([&chosen, arguments, route] {
+    chosen = [arguments, route] { return route->asked ? explain_route(*route) : run_explain(*arguments); };
+  });
 }
 
 }  // namespace takt::app

@@ -8,15 +8,12 @@
 #include "base/log.h"
 #include "costmodel/linear_model.h"
 #include "engine/warm_up.h"
+#include "route/local_time.h"
 #include "serve/exchange.h"
 #include "version.h"
 
 namespace takt::app {
 namespace {
-
-std::int64_t unix_seconds() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 std::int64_t unix_nanoseconds() {
   return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -39,13 +36,21 @@ const char* outcome_name(http::AccessRecord::Outcome outcome) {
   return "slow_reader";
 }
 
+EngineOptions engine_options(const config::ServerConfig& config, const route::RoutingTable& routing, ModelIndex model) {
+  EngineOptions options = config.engine;
+  options.model = model;
+  options.sched.classes = routing.classes.engine_table();
+  return options;
+}
+
 }  // namespace
 
 InferenceServer::InferenceServer(const config::ServerConfig& config, std::vector<std::string> model_names,
-                                 route::KeyRing keys)
+                                 route::RoutingTable routing, serve::ConfigSource* source)
     : config_(config),
       names_(std::move(model_names)),
-      router_(std::move(keys)),
+      router_(std::move(routing)),
+      source_(source),
       metrics_(names_, build_info(), clock_),
       timelines_(config.process.kept_requests),
       delivery_(clock_, {&timelines_}) {}
@@ -56,8 +61,10 @@ InferenceServer::~InferenceServer() {
 
 Result<std::unique_ptr<InferenceServer>> InferenceServer::listen(const config::ServerConfig& config,
                                                                  std::vector<std::string> model_names,
-                                                                 route::KeyRing keys) {
-  std::unique_ptr<InferenceServer> server(new InferenceServer(config, model_names, std::move(keys)));
+                                                                 serve::ConfigSource* source) {
+  auto routing = route::RoutingTable::create(config.route, route::local_time(system_unix_seconds()), nullptr);
+  if (!routing) return routing.error();
+  std::unique_ptr<InferenceServer> server(new InferenceServer(config, model_names, std::move(*routing), source));
   if (!config.process.step_log.empty()) {
     auto log =
         metrics::StepLog::open({config.process.step_log, config.process.step_log_bytes, config.process.step_log_files},
@@ -84,8 +91,7 @@ http::Hooks InferenceServer::hooks() const {
 }
 
 Status InferenceServer::make_engine(ServableModel& model, ModelIndex index) {
-  EngineOptions options = config_.engine;
-  options.model = index;
+  EngineOptions options = engine_options(config_, *router_.table(), index);
   // Measured here and not by the engine, so that the figures can be shown too.
   const auto samples = measure_steps(*model.executor, clock_, options.warm_up);
   if (!samples) return samples.error();
@@ -108,7 +114,7 @@ Status InferenceServer::serve(std::vector<ServableModel> models) {
     if (const auto status = make_engine(model, index); !status) return status;
     Engine& engine = *engines_.back();
     served.push_back({model.name, index, model.tokenizer, model.chat_template, &engine, engine.max_request_tokens(),
-                      unix_seconds()});
+                      system_unix_seconds()});
   }
   auto registry = serve::ModelRegistry::create(std::move(served));
   if (!registry) return registry.error();
@@ -116,9 +122,24 @@ Status InferenceServer::serve(std::vector<ServableModel> models) {
   serve::ServeOptions options = config_.serve;
   options.local_admin = config::is_loopback(config_.http.host);
   handler_ = std::make_unique<serve::ApiHandler>(
-      serve::ServeContext{*registry_, router_, *this, delivery_, *this, clock_, unix_seconds}, options);
+      serve::ServeContext{*registry_, router_, *this, delivery_, source_, clock_, system_unix_seconds}, options);
   for (auto& engine : engines_) engine->start();
   gate_.open(*handler_);
+  return {};
+}
+
+// Engines first: they must know a class before a request of it comes.
+Status InferenceServer::reconfigure(const config::ServerConfig& config, std::int64_t unix_seconds) {
+  auto routing = route::RoutingTable::create(config.route, route::local_time(unix_seconds), router_.table().get());
+  if (!routing) return routing.error();
+  std::vector<EngineOptions> options;
+  for (std::size_t i = 0; i < engines_.size(); ++i) {
+    options.push_back(engine_options(config, *routing, ModelIndex(static_cast<std::uint32_t>(i))));
+    if (Status sound = engines_[i]->check(options.back()); !sound)
+      return Error{sound.error().code, names_[i] + ": " + sound.error().message, sound.error().field};
+  }
+  for (std::size_t i = 0; i < engines_.size(); ++i) engines_[i]->reconfigure(options[i]);
+  router_.replace(std::move(*routing));
   return {};
 }
 
@@ -153,11 +174,6 @@ serve::Readiness InferenceServer::readiness() const {
     if (!status.ready) return {false, names_[i] + ": " + status.reason};
   }
   return {true, {}};
-}
-
-std::string InferenceServer::effective() const {
-  config::ServerConfig config = config_;
-  return config::print_config_json(config::bind_options(config));
 }
 
 std::optional<std::string> InferenceServer::request_json(RequestId request) const {

@@ -17,6 +17,7 @@
 #include "metrics/timeline_json.h"
 #include "metrics/timelines.h"
 #include "route/router.h"
+#include "runtime_config.h"
 #include "servable_model.h"
 #include "serve/api_handler.h"
 #include "serve/config_source.h"
@@ -27,12 +28,14 @@
 
 namespace takt::app {
 
-class InferenceServer final : public serve::StatusSource, public serve::ConfigSource {
+class InferenceServer final : public serve::StatusSource, public Configurable {
  public:
   // Listens, and answers that models are loading. `model_names`: of the models that serve() will bring, in that order.
-  // Errors: kIo, field "host" or "port": the address; field "step_log": the file.
+  // `source`: see launch(). Errors: kIo, field "host" or "port": the address; field "step_log": the file;
+  // kInvalidArgument: keys, classes and rules that do not go together.
   static Result<std::unique_ptr<InferenceServer>> listen(const config::ServerConfig& config,
-                                                         std::vector<std::string> model_names, route::KeyRing keys);
+                                                         std::vector<std::string> model_names,
+                                                         serve::ConfigSource* source);
   ~InferenceServer() override;
 
   void set_progress(std::string reason) { gate_.set_progress(std::move(reason)); }
@@ -51,6 +54,9 @@ class InferenceServer final : public serve::StatusSource, public serve::ConfigSo
   EngineStatus status(std::size_t index) const { return engines_[index]->status(); }
   StallReport stall_report(std::size_t index) const { return engines_[index]->stall_report(); }
 
+  // Routing, engines and their classes as configured, at this time of the day. Only after serve().
+  Status reconfigure(const config::ServerConfig& config, std::int64_t unix_seconds) override;
+
   // Not ready from now on, nothing new is accepted; what runs may finish within `limit`, then it ends with an error.
   void begin_drain(Duration limit);
   // The time of the drain is over: what no text worker has begun with is refused.
@@ -67,13 +73,13 @@ class InferenceServer final : public serve::StatusSource, public serve::ConfigSo
   serve::Readiness readiness() const override;
   std::string metrics_text() const override;
   std::string metrics_content_type() const override { return metrics::kExpositionContentType; }
-  std::string effective() const override;
   std::optional<std::string> request_json(RequestId request) const override;
   std::string slowest_requests_json(std::size_t most) const override;
   void count_refusal(const RequestLabels& labels, ErrorCode reason) override { metrics_.count_refusal(labels, reason); }
 
  private:
-  InferenceServer(const config::ServerConfig& config, std::vector<std::string> model_names, route::KeyRing keys);
+  InferenceServer(const config::ServerConfig& config, std::vector<std::string> model_names, route::RoutingTable routing,
+                  serve::ConfigSource* source);
   Status make_engine(ServableModel& model, ModelIndex index);
   http::Hooks hooks() const;
   metrics::TimelineContext timeline_context() const;
@@ -84,6 +90,7 @@ class InferenceServer final : public serve::StatusSource, public serve::ConfigSo
   const std::vector<std::string> names_;
   SteadyClock clock_;
   route::Router router_;
+  serve::ConfigSource* const source_;
   metrics::ServerMetrics metrics_;
   std::unique_ptr<metrics::StepLog> step_log_;
   metrics::Timelines timelines_;

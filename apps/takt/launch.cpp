@@ -31,16 +31,17 @@ Result<std::vector<ServableModel>> load_models(const std::vector<ModelSource>& s
 }  // namespace
 
 std::variant<std::unique_ptr<InferenceServer>, LaunchFailure> launch(const config::ServerConfig& config,
-                                                                     route::KeyRing keys, std::FILE* say_to) {
+                                                                     serve::ConfigSource* source, std::FILE* say_to) {
   const StartReport say(say_to);
   const auto sources = find_models(config.process.models);
   if (!sources) return LaunchFailure{ExitCode::kModel, sources.error()};
   std::vector<std::string> names;
-  for (const auto& source : *sources) names.push_back(source.name);
-  auto listening = InferenceServer::listen(config, std::move(names), std::move(keys));
+  for (const ModelSource& found : *sources) names.push_back(found.name);
+  auto listening = InferenceServer::listen(config, std::move(names), source);
   if (!listening) {
-    return LaunchFailure{listening.error().field == "step_log" ? ExitCode::kFile : ExitCode::kAddress,
-                         listening.error()};
+    const Error& error = listening.error();
+    if (error.code == ErrorCode::kInvalidArgument) return LaunchFailure{ExitCode::kUsage, error};
+    return LaunchFailure{error.field == "step_log" ? ExitCode::kFile : ExitCode::kAddress, error};
   }
   std::unique_ptr<InferenceServer> server = std::move(*listening);
   auto models = load_models(*sources, config, *server, say);

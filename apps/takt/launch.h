@@ -9,7 +9,7 @@
 #include "config/server_config.h"
 #include "exit_code.h"
 #include "inference_server.h"
-#include "route/key_ring.h"
+#include "serve/config_source.h"
 
 namespace takt::app {
 
@@ -19,9 +19,9 @@ struct LaunchFailure {
 };
 
 // Listens first, so that a taken port is known at once and /ready tells about the loading; then loads the models and
-// starts their engines. What a person should know meanwhile goes to `say_to`. The server refers to nothing outside
-// itself.
+// starts their engines. What a person should know meanwhile goes to `say_to`. `source` is what administrators see and
+// change; null: nothing; it outlives the server.
 std::variant<std::unique_ptr<InferenceServer>, LaunchFailure> launch(const config::ServerConfig& config,
-                                                                     route::KeyRing keys, std::FILE* say_to);
+                                                                     serve::ConfigSource* source, std::FILE* say_to);
 
 }  // namespace takt::app

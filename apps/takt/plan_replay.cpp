@@ -71,6 +71,9 @@ class ReplayedEngine {
     scheduler_.remove(removed.sequence, at);
   }
 
+  void on(const metrics::OptionsChanged& changed, TimePoint at) { scheduler_.reconfigure(changed.options, at); }
+  void on(const metrics::ReserveSet& reserve) { scheduler_.set_reserve(reserve.sequence, reserve.tokens); }
+
   std::optional<std::string> on(const metrics::StepPlanned& planned, TimePoint at) {
     const CapacityView view = view_of(planned, at);
     plan_ = scheduler_.plan(at, view, step_time_);
@@ -121,6 +124,8 @@ class Replay {
     ReplayedEngine& replayed = *engine->second;
     if (const auto* added = std::get_if<metrics::SequenceAdded>(&record.what)) replayed.on(*added, record.at);
     if (const auto* removed = std::get_if<metrics::SequenceRemoved>(&record.what)) replayed.on(*removed, record.at);
+    if (const auto* changed = std::get_if<metrics::OptionsChanged>(&record.what)) replayed.on(*changed, record.at);
+    if (const auto* reserve = std::get_if<metrics::ReserveSet>(&record.what)) replayed.on(*reserve);
     if (const auto* planned = std::get_if<metrics::StepPlanned>(&record.what)) {
       report_.difference = replayed.on(*planned, record.at);
       if (!report_.difference) ++report_.plans;

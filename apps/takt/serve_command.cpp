@@ -9,12 +9,11 @@
 
 #include "base/log.h"
 #include "commands.h"
-#include "config/presets.h"
-#include "config/server_config.h"
-#include "config/toml_file.h"
+#include "config/settings.h"
 #include "inference_server.h"
 #include "launch.h"
-#include "route/key_ring.h"
+#include "route/local_time.h"
+#include "runtime_config.h"
 #include "stall_watch.h"
 #include "start_report.h"
 #include "stop_signals.h"
@@ -56,53 +55,39 @@ struct Arguments {
   bool print_config = false;
 };
 
-Status apply_setting(const std::string& setting, config::OptionTable& options) {
+Result<config::Setting> read_setting(const std::string& setting) {
   const auto equals = setting.find('=');
   if (equals == std::string::npos) return Error::invalid("--set", "must be KEY=VALUE, not " + setting);
-  return options.set_text(setting.substr(0, equals), setting.substr(equals + 1), "flag");
+  return config::Setting{setting.substr(0, equals), config::Setting::Kind::kText, setting.substr(equals + 1), "flag"};
 }
 
-// File first, then flags: a later one wins.
-Status apply_arguments(const Arguments& arguments, config::OptionTable& options) {
-  if (arguments.config_file) {
-    if (auto status = config::apply_toml_file(*arguments.config_file, options); !status) return status;
-  }
-  for (const auto& setting : arguments.settings) {
-    if (auto status = apply_setting(setting, options); !status) return status;
+// In the order in which a later one wins.
+Result<config::Settings> settings_of(const Arguments& arguments) {
+  using Kind = config::Setting::Kind;
+  config::Settings settings;
+  for (const auto& text : arguments.settings) {
+    auto setting = read_setting(text);
+    if (!setting) return setting.error();
+    settings.push_back(std::move(*setting));
   }
   for (std::size_t i = 0; i < std::size(kFlags); ++i) {
     if (!arguments.flag_values[i]) continue;
     // An unset variable of a script must not mean the default.
     if (arguments.flag_values[i]->empty()) return Error::invalid(kFlags[i].name, "must not be empty");
-    auto status = options.set_text(kFlags[i].key, *arguments.flag_values[i], "flag");
-    if (!status) return Error::invalid(kFlags[i].name, status.error().message);
+    settings.push_back({kFlags[i].key, Kind::kText, *arguments.flag_values[i], "flag", {}, kFlags[i].name});
   }
   const std::pair<const char*, const std::vector<std::string>&> lists[] = {{"server.models", arguments.models},
                                                                            {"auth.api_keys", arguments.api_keys},
                                                                            {"auth.admin_keys", arguments.admin_keys}};
   for (const auto& [key, values] : lists) {
-    if (values.empty()) continue;
-    if (auto status = options.set(key, config::Value(values), "flag"); !status) return status;
+    if (!values.empty()) settings.push_back({key, Kind::kValue, config::Value(values), "flag"});
   }
   const std::pair<const char*, bool> switches[] = {{"auth.no_auth", arguments.no_auth},
                                                    {"api.strict", arguments.strict}};
   for (const auto& [key, on] : switches) {
-    if (!on) continue;
-    if (auto status = options.set(key, config::Value(true), "flag"); !status) return status;
+    if (on) settings.push_back({key, Kind::kValue, config::Value(true), "flag"});
   }
-  return {};
-}
-
-Result<route::KeyRing> read_keys(const config::AuthOptions& auth) {
-  std::vector<route::ApiKey> keys;
-  if (!auth.api_key_file.empty()) {
-    auto from_file = route::read_key_file(auth.api_key_file);
-    if (!from_file) return from_file.error();
-    keys = std::move(*from_file);
-  }
-  for (const auto& key : auth.api_keys) keys.push_back({.key = key});
-  for (const auto& key : auth.admin_keys) keys.push_back({.key = key, .admin = true});
-  return route::KeyRing::create(keys);
+  return settings;
 }
 
 constexpr Duration kWatchEvery = std::chrono::seconds(1);
@@ -129,30 +114,40 @@ ExitCode drain(InferenceServer& server, Duration limit) {
   return ExitCode::kDone;
 }
 
-ExitCode serve(const config::ServerConfig& config) {
-  auto keys = read_keys(config.auth);
-  if (!keys) return fail(keys.error().code == ErrorCode::kIo ? ExitCode::kFile : ExitCode::kUsage, keys.error());
+ExitCode serve(RuntimeConfig& runtime) {
+  // Its own copy: from attach() on another thread may put a new configuration in the place of this one.
+  const config::ServerConfig started = runtime.config();
   catch_stop_signals();
-  auto launched = launch(config, std::move(*keys), stdout);
+  auto launched = launch(started, &runtime, stdout);
   if (const auto* failure = std::get_if<LaunchFailure>(&launched)) return fail(failure->code, failure->error);
   InferenceServer& server = *std::get<0>(launched);
   loading_is_done();
-  StartReport(stdout).ready(config, server);
+  runtime.attach(server);
+  StartReport(stdout).ready(started, server);
   StallWatch watch(server);
-  while (!wait_for_stop_signal(0, kWatchEvery)) watch.look();
-  return drain(server, config.process.drain);
+  while (!wait_for_signal(0, kWatchEvery)) {
+    if (take_hangup()) runtime.reload();
+    runtime.look_at_clock();
+    watch.look();
+  }
+  runtime.detach();
+  return drain(server, runtime.drain());
 }
 
 ExitCode run_serve(const Arguments& arguments) {
-  config::ServerConfig config;
-  auto options = config::bind_options(config);
-  if (const auto status = apply_arguments(arguments, options); !status) return fail(ExitCode::kUsage, status.error());
-  if (const auto status = config::apply_preset(config.preset, options); !status)
-    return fail(ExitCode::kUsage, status.error());
-  if (const auto status = config::check(config); !status) return fail(ExitCode::kUsage, status.error());
-  if (arguments.print_config) return print(config::print_config(options));
+  auto flags = settings_of(arguments);
+  if (!flags) return fail(ExitCode::kUsage, flags.error());
+  auto runtime = RuntimeConfig::read(arguments.config_file, std::move(*flags));
+  if (!runtime) {
+    const bool key_file = runtime.error().code == ErrorCode::kIo && runtime.error().field == "auth.api_key_file";
+    return fail(key_file ? ExitCode::kFile : ExitCode::kUsage, runtime.error());
+  }
+  const config::ServerConfig& config = (*runtime)->config();
+  if (const Status zone = route::set_time_zone(config.process.time_zone); !zone)
+    return fail(ExitCode::kUsage, zone.error());
+  if (arguments.print_config) return print(config::print_config((*runtime)->options()));
   set_up_logging(config.process.log_level);
-  return serve(config);
+  return serve(**runtime);
 }
 
 }  // namespace

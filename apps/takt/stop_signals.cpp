@@ -10,8 +10,6 @@
 #include <csignal>
 #include <cstdint>
 
-#include "base/log.h"
-
 namespace takt::app {
 namespace {
 
@@ -57,13 +55,15 @@ int stop_signals_received() {
   return received.load(std::memory_order_relaxed);
 }
 
-bool wait_for_stop_signal(int seen, Duration wait) {
+bool take_hangup() {
+  return hangups.exchange(0, std::memory_order_relaxed) > 0;
+}
+
+bool wait_for_signal(int seen, Duration wait) {
   const auto deadline = std::chrono::steady_clock::now() + wait;
   while (stop_signals_received() <= seen) {
     const auto left = deadline - std::chrono::steady_clock::now();
-    if (left <= Duration(0)) return false;
-    if (hangups.exchange(0, std::memory_order_relaxed) > 0)
-      spdlog::info("SIGHUP ignored: settings and keys are read at the start only");
+    if (left <= Duration(0) || hangups.load(std::memory_order_relaxed) > 0) return false;
     pollfd readable{wake_up.load(), POLLIN, 0};
     const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(left).count();
     ::poll(&readable, 1, static_cast<int>(std::min<std::int64_t>(milliseconds, 1'000'000)));

@@ -49,6 +49,7 @@ ApiError to_api_error(const Error& error) {
     case ErrorCode::kExpired:
       return {503, "overloaded_error", "queue_wait_expired", text, {}, kRetrySoon, {}};
     case ErrorCode::kCancelled:
+      if (error.field == kSuperseded) return {409, "invalid_request_error", kSuperseded, text, {}, 0, {}};
       return {503, "server_error", "cancelled", text, {}, 0, {}};
     case ErrorCode::kIo:
     case ErrorCode::kInternal:
@@ -126,8 +127,12 @@ ApiError http_error(int status, std::string_view reason) {
   return error;
 }
 
+Error superseded() {
+  return {ErrorCode::kCancelled, "A newer request with the same supersede key took this one's place", kSuperseded};
+}
+
 Error unknown_model(std::string_view asked, const std::vector<std::string>& available) {
-  std::string message = "The model '" + std::string(asked.substr(0, 128)) + "' is not loaded. Loaded: ";
+  std::string message = "The model '" + std::string(asked.substr(0, 128)) + "' is not loaded, or not for this caller. There are: ";
   for (std::size_t i = 0; i < available.size(); ++i) message += (i > 0 ? ", " : "") + available[i];
   return {ErrorCode::kNotFound, std::move(message), "model"};
 }

@@ -34,6 +34,10 @@ ApiError draining(std::uint32_t retry_after_seconds);
 // For what the HTTP server refuses by itself (limits, timeouts, syntax): its status and one sentence.
 ApiError http_error(int status, std::string_view reason);
 
+// The code of superseded(): 409, and not to be tried again.
+inline constexpr const char* kSuperseded = "superseded";
+Error superseded();
+
 // Errors about what a request asks for, in the words of the API.
 Error unknown_model(std::string_view asked, const std::vector<std::string>& available);
 // `field`: where the prompt stands in the request.

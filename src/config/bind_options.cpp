@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 
 #include "config/presets.h"
@@ -14,19 +15,24 @@ constexpr std::int64_t kManyTokens = std::int64_t{1} << 31;
 
 void bind(OptionTable& table, ProcessOptions& process) {
   table.add_texts("server.models", process.models);
+  table.add_text("server.step_log", process.step_log);
+  table.add_text("server.time_zone", process.time_zone);
+  const std::size_t from = table.options().size();
   table.add_duration("server.drain_seconds", process.drain, kSecond, 0, kDay);
   table.add_choice("server.log_level", process.log_level,
                    {"trace", "debug", "info", "warning", "error", "critical", "off"});
-  table.add_text("server.step_log", process.step_log);
+  table.may_change_at_run_time(from);
   table.add_integer("server.step_log_bytes", process.step_log_bytes, 1 << 20, kTebibyte);
   table.add_integer("server.step_log_files", process.step_log_files, 1, 10'000);
   table.add_integer("server.kept_requests", process.kept_requests, 0, 1'000'000);
 }
 
 void bind(OptionTable& table, AuthOptions& auth) {
+  const std::size_t from = table.options().size();
   table.add_secrets("auth.api_keys", auth.api_keys);
   table.add_secrets("auth.admin_keys", auth.admin_keys);
   table.add_text("auth.api_key_file", auth.api_key_file);
+  table.may_change_at_run_time(from);
   table.add_switch("auth.no_auth", auth.no_auth);
 }
 
@@ -91,14 +97,18 @@ void bind(OptionTable& table, const std::string& section, QueueLimits& limits) {
 }
 
 void bind(OptionTable& table, EngineOptions& engine) {
+  const std::size_t scheduling = table.options().size();
   bind(table, engine.sched);
+  bind(table, "queue_realtime", engine.realtime);
+  bind(table, "queue_batch", engine.batch);
+  table.may_change_at_run_time(scheduling);
   table.add_switch("kv.prefix_cache", engine.kv.prefix_cache);
   table.add_duration("kv.linger_ms", engine.kv.linger, kMillisecond, 0, 3'600'000);
   table.add_real("kv.pinned_share", engine.kv.pinned_share, 0.0, 0.9);
-  bind(table, "queue_realtime", engine.realtime);
-  bind(table, "queue_batch", engine.batch);
+  const std::size_t steps = table.options().size();
   table.add_duration("engine.stall_after_ms", engine.stall_after, kMillisecond, 100, 3'600'000);
   table.add_integer("engine.step_retries", engine.step_retries, 0, 100);
+  table.may_change_at_run_time(steps);
   table.add_duration("engine.warm_up_ms", engine.warm_up, kMillisecond, 1, 600'000);
 }
 
@@ -152,6 +162,112 @@ void bind(OptionTable& table, api::ApiOptions& api) {
   table.add_integer("api.max_name_bytes", api.max_name_bytes, 16, 1 << 20);
 }
 
+constexpr double kAlmostAll = 0.95;
+
+// What hours of the day may change of a class.
+void bind_settings(OptionTable& table, const std::string& before, route::ClassSettings& settings) {
+  constexpr std::int64_t kLongest = kDay * 1000;
+  ServiceTargets& targets = settings.targets;
+  table.add_duration(before + "ttft_ms", targets.ttft, kMillisecond, 1, kLongest);
+  table.add_duration(before + "itl_ms", targets.itl, kMillisecond, 1, kLongest);
+  table.add_duration(before + "completion_ms", targets.completion, kMillisecond, 0, kLongest);
+  table.add_duration(before + "window_ms", targets.window, kMillisecond, 0, 600'000);
+  table.add_duration(before + "max_queue_wait_ms", targets.max_queue_wait, kMillisecond, 1, kLongest);
+  table.add_integer(before + "max_waiting", settings.queue.max_waiting, 0, 1 << 20);
+  table.add_integer(before + "max_waiting_tokens", settings.queue.max_waiting_tokens, 0, std::int64_t{1} << 40);
+  ClassLimits& limits = settings.limits;
+  table.add_real(before + "weight", limits.weight, 0.01, 100.0);
+  table.add_integer(before + "reserved_seats", limits.reserved.seats, 0, kMostSeats);
+  table.add_real(before + "reserved_blocks", limits.reserved.blocks, 0.0, kAlmostAll);
+  table.add_real(before + "reserved_step_time", limits.reserved.step_time, 0.0, kAlmostAll);
+  table.add_integer(before + "max_seats", limits.ceiling.seats, 1, kMostSeats);
+  table.add_real(before + "max_blocks", limits.ceiling.blocks, 0.01, 1.0);
+  table.add_real(before + "max_step_time", limits.ceiling.step_time, 0.01, 1.0);
+  table.add_real(before + "min_share", limits.min_share, 0.0, kAlmostAll);
+}
+
+Status add_hours(OptionTable& table, const std::string& before, const std::string& name, route::ClassOptions& owner) {
+  constexpr std::size_t kMostHours = 32;
+  if (name != std::to_string(owner.hours.size() + 1) || owner.hours.size() == kMostHours) {
+    return Error::invalid(before.substr(0, before.size() - 1),
+                          "the hours of a class are a list of at most 32, counted from 1");
+  }
+  const std::size_t from = table.options().size();
+  route::ClassHours& hours = owner.hours.emplace_back();
+  table.add_text(before + "from", hours.from);
+  table.add_text(before + "to", hours.to);
+  table.add_patterns(before + "days", hours.days);
+  bind_settings(table, before, hours.settings);
+  table.may_change_at_run_time(from);
+  return {};
+}
+
+void bind_class(OptionTable& table, const std::string& before, route::ClassOptions& service_class) {
+  const std::size_t from = table.options().size();
+  table.add_enum(before + "tier", service_class.always.limits.tier,
+                 {{"realtime", Tier::kRealtime}, {"batch", Tier::kBatch}});
+  bind_settings(table, before, service_class.always);
+  table.may_change_at_run_time(from);
+  table.add_list(
+      before + "hours",
+      [&service_class](OptionTable& to, const std::string& prefix, const std::string& name) {
+        return add_hours(to, prefix, name, service_class);
+      },
+      [&service_class] { service_class.hours.clear(); });
+}
+
+bool is_class_name(const std::string& name) {
+  constexpr std::size_t kLongest = 64;
+  return !name.empty() && name.size() <= kLongest && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  });
+}
+
+void bind_classes(OptionTable& table, std::deque<route::ClassOptions>& classes) {
+  for (route::ClassOptions& built_in : classes) bind_class(table, "class." + built_in.name + ".", built_in);
+  table.add_named("class", [&classes](OptionTable& to, const std::string& prefix, const std::string& name) -> Status {
+    if (!is_class_name(name) || classes.size() == kMostClasses) {
+      return Error::invalid(prefix.substr(0, prefix.size() - 1),
+                            "there may be 32 classes; a name has 1 to 64 of a-z, 0-9, - and _");
+    }
+    route::ClassOptions& made = classes.emplace_back();
+    made.name = name;
+    made.always.targets.window = std::chrono::milliseconds(20);  // as a chat
+    bind_class(to, prefix, made);
+    return {};
+  });
+}
+
+void bind_rule(OptionTable& table, const std::string& before, route::RuleOptions& rule) {
+  const std::size_t from = table.options().size();
+  table.add_text(before + "class", rule.service_class);
+  table.add_patterns(before + "key", rule.key);
+  table.add_patterns(before + "tenant", rule.tenant);
+  table.add_patterns(before + "application", rule.application);
+  table.add_patterns(before + "user", rule.user);
+  table.add_patterns(before + "model", rule.model);
+  table.add_patterns(before + "path", rule.path);
+  table.add_patterns(before + "header", rule.header);
+  table.add_integer(before + "min_prompt_tokens", rule.min_prompt_tokens, 0, std::int64_t{1} << 40);
+  table.add_integer(before + "max_prompt_tokens", rule.max_prompt_tokens, 0, std::int64_t{1} << 40);
+  table.add_switch(before + "overrides_request", rule.overrides_request);
+  table.may_change_at_run_time(from);
+}
+
+void bind_rules(OptionTable& table, std::deque<route::RuleOptions>& rules) {
+  constexpr std::size_t kMostRules = 256;
+  table.add_list(
+      "route",
+      [&rules](OptionTable& to, const std::string& prefix, const std::string& name) -> Status {
+        if (name != std::to_string(rules.size() + 1) || rules.size() == kMostRules) {
+          return Error::invalid(prefix.substr(0, prefix.size() - 1), "rules are a list of at most 256, counted from 1");
+        }
+        bind_rule(to, prefix, rules.emplace_back());
+        return {};
+      },
+      [&rules] { rules.clear(); });
+}
+
 }  // namespace
 
 OptionTable bind_options(ServerConfig& config) {
@@ -161,11 +277,15 @@ OptionTable bind_options(ServerConfig& config) {
   table.add_switch("server.access_log", config.serve.access_log);
   bind(table, config.auth);
   bind(table, config.compute);
+  const std::size_t from = table.options().size();
   table.add_choice("scheduler.preset", config.preset, preset_names());
+  table.may_change_at_run_time(from);
   bind(table, config.engine);
   bind(table, config.http);
   bind(table, config.serve);
   bind(table, config.serve.api);
+  bind_classes(table, config.route.classes);
+  bind_rules(table, config.route.rules);
   return table;
 }
 

@@ -155,9 +155,115 @@ Status check(const AuthOptions& auth, const std::string& host) {
   if (has_key && auth.no_auth) return contradiction("auth.no_auth", "contradicts the API key that is given");
   if (!has_key && !auth.no_auth && !is_loopback(host)) {
     return contradiction(
-        "http.host", host + " can be reached from other machines: give --api-key, --api-key-file or --admin-key, or say --no-auth");
+        "http.host",
+        host + " can be reached from other machines: give --api-key, --api-key-file or --admin-key, or say --no-auth");
   }
   return {};
+}
+
+// One class at one time of the day. `before`: "class.chat." or "class.chat.hours.1."
+Status check(const std::string& before, const route::ClassSettings& settings) {
+  const ServiceTargets& targets = settings.targets;
+  const ClassLimits& limits = settings.limits;
+  if (targets.window > targets.ttft) {
+    return contradiction(before + "window_ms",
+                         "must be at most ttft_ms: a window could hold a request beyond its first token's target");
+  }
+  if (targets.window > targets.max_queue_wait) {
+    return contradiction(before + "window_ms",
+                         "must be at most max_queue_wait_ms: a request would expire while the window holds it");
+  }
+  if (targets.completion != Duration::zero() && targets.completion < targets.ttft)
+    return contradiction(before + "completion_ms",
+                         "must be 0 or at least ttft_ms: the first token comes before the last");
+  if (limits.ceiling.seats < limits.reserved.seats)
+    return contradiction(before + "max_seats", "must be at least reserved_seats");
+  if (limits.ceiling.blocks < limits.reserved.blocks)
+    return contradiction(before + "max_blocks", "must be at least reserved_blocks");
+  if (limits.ceiling.step_time < limits.reserved.step_time)
+    return contradiction(before + "max_step_time", "must be at least reserved_step_time");
+  if (limits.tier != Tier::kBatch && limits.min_share > 0.0) {
+    return contradiction(before + "min_share",
+                         "is for the batch tier: realtime classes come first anyway, and have reserves");
+  }
+  if (limits.ceiling.step_time < limits.min_share)
+    return contradiction(before + "min_share", "must be at most max_step_time");
+  return {};
+}
+
+// The most that a class keeps for itself at any time of the day.
+ClassPart largest_reserve(const route::ClassOptions& service_class) {
+  ClassPart most = service_class.always.limits.reserved;
+  for (const route::ClassHours& hours : service_class.hours) {
+    const ClassPart& other = hours.settings.limits.reserved;
+    most.seats = std::max(most.seats, other.seats);
+    most.blocks = std::max(most.blocks, other.blocks);
+    most.step_time = std::max(most.step_time, other.step_time);
+  }
+  return most;
+}
+
+double largest_share(const route::ClassOptions& service_class) {
+  double most = service_class.always.limits.min_share;
+  for (const route::ClassHours& hours : service_class.hours) most = std::max(most, hours.settings.limits.min_share);
+  return most;
+}
+
+// What all classes keep must leave something over.
+Status check_reserves(const std::deque<route::ClassOptions>& classes, std::uint32_t seats) {
+  constexpr double kWhole = 0.95;
+  std::uint64_t seats_kept = 0;
+  double blocks_kept = 0.0;
+  double time_kept = 0.0;
+  double share = 0.0;
+  for (const route::ClassOptions& service_class : classes) {
+    const ClassPart kept = largest_reserve(service_class);
+    const std::string before = "class." + service_class.name + ".";
+    seats_kept += kept.seats;
+    blocks_kept += kept.blocks;
+    time_kept += kept.step_time;
+    share = std::max(share, largest_share(service_class));
+    if (seats_kept > 0 && seats_kept >= seats) {
+      return contradiction(before + "reserved_seats",
+                           "the reserves of all classes come to " + std::to_string(seats_kept) +
+                               " seats, must be less than scheduler.max_sequences, which is " + std::to_string(seats));
+    }
+    if (blocks_kept > kWhole)
+      return contradiction(before + "reserved_blocks",
+                           "the reserves of all classes come to more than 0.95 of the blocks");
+    if (time_kept + share > kWhole) {
+      return contradiction(before + (kept.step_time > 0.0 ? "reserved_step_time" : "min_share"),
+                           "the reserved step time of all classes and the largest min_share come to more than 0.95");
+    }
+  }
+  return {};
+}
+
+Status check_default_classes(const std::deque<route::ClassOptions>& classes) {
+  for (const route::ClassOptions& service_class : classes) {
+    const Tier tier = service_class.always.limits.tier;
+    if ((service_class.name == route::kDefaultClass && tier != Tier::kRealtime) ||
+        (service_class.name == route::kBatchClass && tier != Tier::kBatch)) {
+      return contradiction("class." + service_class.name + ".tier",
+                           "cannot change: requests that name a tier and no class belong here");
+    }
+  }
+  return {};
+}
+
+Status check(const route::RouteOptions& route, const SchedulerOptions& sched) {
+  if (Status sound = check_default_classes(route.classes); !sound) return sound;
+  for (const route::ClassOptions& service_class : route.classes) {
+    const std::string before = "class." + service_class.name + ".";
+    if (Status sound = check(before, service_class.always); !sound) return sound;
+    for (std::size_t i = 0; i < service_class.hours.size(); ++i) {
+      const std::string hours = before + "hours." + std::to_string(i + 1) + ".";
+      if (Status sound = route::check_hours(service_class.hours[i]); !sound)
+        return contradiction(hours + sound.error().field, sound.error().message);
+      if (Status sound = check(hours, service_class.hours[i].settings); !sound) return sound;
+    }
+  }
+  return check_reserves(route.classes, sched.max_sequences);
 }
 
 }  // namespace
@@ -173,7 +279,8 @@ bool is_loopback(const std::string& host) {
 
 Status check(const ServerConfig& config) {
   for (const auto& status : {check(config.engine), check(config.compute, config.engine.sched), check(config.http),
-                             check(config.serve, config.http), check(config.auth, config.http.host)}) {
+                             check(config.serve, config.http), check(config.auth, config.http.host),
+                             check(config.route, config.engine.sched)}) {
     if (!status) return status;
   }
   return {};

@@ -27,12 +27,6 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-// "scheduler.watermark" -> "watermark"
-std::string_view name_of(std::string_view key) {
-  const auto dot = key.find('.');
-  return dot == std::string_view::npos ? key : key.substr(dot + 1);
-}
-
 template <typename Number>
 bool parse_number(std::string_view text, Number& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -80,6 +74,16 @@ std::string quoted(const std::string& text) {
 
 }  // namespace
 
+std::string_view section_of(std::string_view key) {
+  const auto dot = key.rfind('.');
+  return dot == std::string_view::npos ? std::string_view() : key.substr(0, dot);
+}
+
+std::string_view name_in_section(std::string_view key) {
+  const auto dot = key.rfind('.');
+  return dot == std::string_view::npos ? key : key.substr(dot + 1);
+}
+
 std::string to_toml(const Value& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
   if (const auto* number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
@@ -94,7 +98,7 @@ std::string to_toml(const Value& value) {
 }
 
 void OptionTable::add_switch(std::string key, bool& field) {
-  options_.push_back({std::move(key), OptionKind::kSwitch, "true or false", false,
+  options_.push_back({std::move(key), OptionKind::kSwitch, "true or false", false, false,
                       [&field](const Value& value) {
                         const auto* flag = std::get_if<bool>(&value);
                         if (flag != nullptr) field = *flag;
@@ -106,7 +110,7 @@ void OptionTable::add_switch(std::string key, bool& field) {
 void OptionTable::add_number(std::string key, std::int64_t min, std::int64_t max, std::function<void(std::int64_t)> set,
                              std::function<std::int64_t()> get) {
   options_.push_back({std::move(key), OptionKind::kInteger,
-                      "a whole number from " + std::to_string(min) + " to " + std::to_string(max), false,
+                      "a whole number from " + std::to_string(min) + " to " + std::to_string(max), false, false,
                       [min, max, set = std::move(set)](const Value& value) {
                         const auto* number = std::get_if<std::int64_t>(&value);
                         if (number == nullptr || *number < min || *number > max) return false;
@@ -118,7 +122,7 @@ void OptionTable::add_number(std::string key, std::int64_t min, std::int64_t max
 
 void OptionTable::add_real(std::string key, double& field, double min, double max) {
   options_.push_back({std::move(key), OptionKind::kReal,
-                      "a number from " + number_text(min) + " to " + number_text(max), false,
+                      "a number from " + number_text(min) + " to " + number_text(max), false, false,
                       [&field, min, max](const Value& value) {
                         double number = std::nan("");
                         if (const auto* real = std::get_if<double>(&value)) number = *real;
@@ -131,7 +135,7 @@ void OptionTable::add_real(std::string key, double& field, double min, double ma
 }
 
 void OptionTable::add_text(std::string key, std::string& field) {
-  options_.push_back({std::move(key), OptionKind::kText, "a text without control characters", false,
+  options_.push_back({std::move(key), OptionKind::kText, "a text without control characters", false, false,
                       [&field](const Value& value) {
                         const auto* text = std::get_if<std::string>(&value);
                         if (text == nullptr || has_control(*text)) return false;
@@ -148,7 +152,7 @@ void OptionTable::add_word(std::string key, const std::vector<std::string>& word
     allowed += ' ';
     allowed += quoted(word);
   }
-  options_.push_back({std::move(key), OptionKind::kText, std::move(allowed), false,
+  options_.push_back({std::move(key), OptionKind::kText, std::move(allowed), false, false,
                       [words, set = std::move(set)](const Value& value) {
                         const auto* text = std::get_if<std::string>(&value);
                         if (text == nullptr) return false;
@@ -167,7 +171,7 @@ void OptionTable::add_choice(std::string key, std::string& field, std::vector<st
 }
 
 void OptionTable::add_texts(std::string key, std::vector<std::string>& field) {
-  options_.push_back({std::move(key), OptionKind::kTexts, "a list of texts without control characters", false,
+  options_.push_back({std::move(key), OptionKind::kTexts, "a list of texts without control characters", false, false,
                       [&field](const Value& value) {
                         const auto* texts = std::get_if<std::vector<std::string>>(&value);
                         if (texts == nullptr || std::any_of(texts->begin(), texts->end(), has_control)) return false;
@@ -175,6 +179,14 @@ void OptionTable::add_texts(std::string key, std::vector<std::string>& field) {
                         return true;
                       },
                       [&field] { return Value(field); }});
+}
+
+void OptionTable::add_patterns(std::string key, std::vector<std::string>& field) {
+  add_texts(std::move(key), field);
+  options_.back().set = [take = options_.back().set](const Value& value) {
+    const auto* text = std::get_if<std::string>(&value);
+    return take(text != nullptr ? Value(std::vector<std::string>{*text}) : value);
+  };
 }
 
 void OptionTable::add_secrets(std::string key, std::vector<std::string>& field) {
@@ -197,13 +209,68 @@ Error OptionTable::unknown(std::string_view key) const {
   if (key.size() > kLongestKey) return Error::invalid(std::string(key.substr(0, kLongestKey)), std::move(message));
   for (const Option& option : options_) {
     // The right name in the wrong section, or in none, is near too.
-    const std::size_t far =
-        std::min(distance(key, option.key), distance(name_of(key), name_of(option.key)) + kOtherSection);
+    const std::size_t far = std::min(distance(key, option.key),
+                                     distance(name_in_section(key), name_in_section(option.key)) + kOtherSection);
     if (far >= nearest) continue;
     nearest = far;
     message = "unknown option; the closest is " + option.key;
   }
   return Error::invalid(std::string(key), std::move(message));
+}
+
+void OptionTable::add_named(std::string section, AddInstance add) {
+  families_.push_back({std::move(section), false, std::move(add), {}});
+}
+
+void OptionTable::add_list(std::string section, AddInstance add, std::function<void()> clear) {
+  families_.push_back({std::move(section), true, std::move(add), std::move(clear)});
+}
+
+bool OptionTable::is_list(std::string_view section) const {
+  return std::any_of(families_.begin(), families_.end(),
+                     [&](const Family& family) { return family.list && family.section == section; });
+}
+
+Status OptionTable::begin_list(std::string_view section) {
+  // The instance that the list belongs to may have to be made first: class.night of class.night.hours.
+  if (!is_list(section)) {
+    for (std::size_t i = 0; i < families_.size(); ++i) {
+      const std::string before = families_[i].section + ".";
+      const std::string_view owner = section_of(section);
+      if (families_[i].list || !owner.starts_with(before) || has_section(owner)) continue;
+      if (Status made = make_instance(Family(families_[i]), std::string(owner.substr(before.size()))); !made)
+        return made;
+    }
+  }
+  const auto family = std::find_if(families_.begin(), families_.end(),
+                                   [&](const Family& known) { return known.list && known.section == section; });
+  if (family == families_.end()) return unknown(section);
+  std::erase_if(options_, [&](const Option& option) { return option.key.starts_with(family->section + "."); });
+  family->clear();
+  return {};
+}
+
+void OptionTable::may_change_at_run_time(std::size_t from) {
+  for (std::size_t i = from; i < options_.size(); ++i) options_[i].run_time = true;
+}
+
+Status OptionTable::make_instance(const Family& family, const std::string& name) {
+  return family.add(*this, family.section + "." + name + ".", name);
+}
+
+Result<Option*> OptionTable::find_or_make(std::string_view key) {
+  if (const Option* found = find(key)) return const_cast<Option*>(found);
+  // By index: making an instance may add families of its own, such as the hours of a class.
+  for (std::size_t i = 0; i < families_.size(); ++i) {
+    const std::string before = families_[i].section + ".";
+    if (!key.starts_with(before)) continue;
+    const std::string_view rest = key.substr(before.size());
+    const std::string name(rest.substr(0, rest.find('.')));
+    if (name.size() == rest.size() || name.empty() || has_section(before + name)) continue;
+    if (Status made = make_instance(Family(families_[i]), name); !made) return made.error();
+  }
+  if (const Option* found = find(key)) return const_cast<Option*>(found);
+  return unknown(key);
 }
 
 bool OptionTable::has_section(std::string_view section) const {
@@ -212,26 +279,27 @@ bool OptionTable::has_section(std::string_view section) const {
   });
 }
 
-Status OptionTable::set(std::string_view key, const Value& value, std::string origin) {
-  const Option* found = find(key);
-  if (found == nullptr) return unknown(key);
-  Option& option = options_[static_cast<std::size_t>(found - options_.data())];
+Status OptionTable::set(std::string_view key, const Value& value, const std::string& origin) {
+  Result<Option*> found = find_or_make(key);
+  if (!found) return found.error();
+  Option& option = **found;
   if (!option.set(value)) {
     const std::string given = option.secret ? "" : ", not " + to_toml(value);
     return Error::invalid(option.key, "must be " + option.allowed + given);
   }
-  option.origin = std::move(origin);
+  option.origin = origin;
   return {};
 }
 
-Status OptionTable::set_text(std::string_view key, std::string_view text, std::string origin) {
-  const Option* option = find(key);
-  if (option == nullptr) return unknown(key);
+Status OptionTable::set_text(std::string_view key, std::string_view text, const std::string& origin) {
+  Result<Option*> found = find_or_make(key);
+  if (!found) return found.error();
+  const Option& option = **found;
   Value value;
-  if (!parse_text(option->kind, text, value)) {
-    return Error::invalid(option->key, "must be " + option->allowed + ", not " + quoted(std::string(text)));
+  if (!parse_text(option.kind, text, value)) {
+    return Error::invalid(option.key, "must be " + option.allowed + ", not " + quoted(std::string(text)));
   }
-  return set(key, value, std::move(origin));
+  return set(key, value, origin);
 }
 
 }  // namespace takt::config

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -23,9 +24,11 @@ struct Option {
   OptionKind kind = OptionKind::kText;
   std::string allowed;                    // for people, e.g. "a whole number from 1 to 65535"
   bool secret = false;                    // never printed
+  bool run_time = false;                  // can change while the server runs
   std::function<bool(const Value&)> set;  // false: out of range or of the wrong type
   std::function<Value()> get;
-  std::string origin = "default";  // default | flag | FILE:LINE
+  std::string origin =
+      "default";  // default | flag | FILE:LINE | preset NAME | admin | class, of hours that do not name it
 };
 
 class OptionTable {
@@ -43,15 +46,32 @@ class OptionTable {
   template <typename Enum>
   void add_enum(const std::string& key, Enum& field, std::vector<std::pair<std::string, Enum>> words);
   void add_texts(std::string key, std::vector<std::string>& field);
+  // As add_texts; one text stands for a list of one.
+  void add_patterns(std::string key, std::vector<std::string>& field);
   void add_secrets(std::string key, std::vector<std::string>& field);
+
+  // Options that exist once per name: with the section "class", `class.night.weight` may be set for any NAME. `add`
+  // binds the options of a new instance, whose keys begin with `prefix` ("class.night."). Errors: a name that may not
+  // be.
+  using AddInstance = std::function<Status(OptionTable& table, const std::string& prefix, const std::string& name)>;
+  void add_named(std::string section, AddInstance add);
+  // Options that exist once per table of a list, counted from 1: `route.1.class`. `clear` forgets the instances there
+  // are.
+  void add_list(std::string section, AddInstance add, std::function<void()> clear);
+  bool is_list(std::string_view section) const;
+  // The list begins anew. Errors: there is no such list.
+  Status begin_list(std::string_view section);
+  // What the options from this place on, and those of their later instances, can do while the server runs.
+  void may_change_at_run_time(std::size_t from);
 
   // Errors: kInvalidArgument, field = key: unknown (with the closest key there is), wrong type, out of range (with what
   // is allowed).
-  Status set(std::string_view key, const Value& value, std::string origin);
+  Status set(std::string_view key, const Value& value, const std::string& origin);
   // As set, from a text as on a command line.
-  Status set_text(std::string_view key, std::string_view text, std::string origin);
+  Status set_text(std::string_view key, std::string_view text, const std::string& origin);
 
-  const std::vector<Option>& options() const { return options_; }
+  const std::deque<Option>& options() const { return options_; }
+  std::deque<Option>& options() { return options_; }
   const Option* find(std::string_view key) const;
   bool has_section(std::string_view section) const;
   // The error for a key that is none, with the closest one there is.
@@ -64,8 +84,23 @@ class OptionTable {
   void add_number(std::string key, std::int64_t min, std::int64_t max, std::function<void(std::int64_t)> set,
                   std::function<std::int64_t()> get);
 
-  std::vector<Option> options_;
+  struct Family {
+    std::string section;
+    bool list = false;
+    AddInstance add;
+    std::function<void()> clear;
+  };
+  // The option, made if its instance can be.
+  Result<Option*> find_or_make(std::string_view key);
+  Status make_instance(const Family& family, const std::string& name);
+
+  std::deque<Option> options_;
+  std::vector<Family> families_;
 };
+
+// What stands before the last dot, and after it.
+std::string_view section_of(std::string_view key);
+std::string_view name_in_section(std::string_view key);
 
 // A value as TOML writes it.
 std::string to_toml(const Value& value);

@@ -18,14 +18,15 @@ struct ProcessOptions {
   std::size_t step_log_bytes = std::size_t{64} * 1024 * 1024;
   std::size_t step_log_files = 4;
   std::size_t kept_requests = 1000;  // timelines of requests that ended
+  std::string time_zone;             // of the hours of classes; empty: the system's
 };
 
 // Who may use the server. Keys are never printed.
 struct AuthOptions {
   std::vector<std::string> api_keys;
   std::vector<std::string> admin_keys;  // may use /admin/* too
-  std::string api_key_file;  // as route's read_key_file takes it
-  bool no_auth = false;      // serve beyond this machine without a key
+  std::string api_key_file;             // as route's read_key_file takes it
+  bool no_auth = false;                 // serve beyond this machine without a key
 };
 
 }  // namespace takt::config

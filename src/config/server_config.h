@@ -9,6 +9,7 @@
 #include "engine/options.h"
 #include "exec/cpu/options.h"
 #include "http/options.h"
+#include "route/options.h"
 #include "serve/options.h"
 
 namespace takt::config {
@@ -21,9 +22,11 @@ struct ServerConfig {
   http::ServerOptions http;
   serve::ServeOptions serve;  // with the API's limits
   EngineOptions engine;       // with the scheduler's and KV's; the same for every model
+  route::RouteOptions route;  // its keys come from auth
 };
 
-// Every option by its key. `config` outlives the table.
+// Every option by its key. `config` outlives the table, stays where it is, and has no class and no rule yet but the
+// built-in classes.
 OptionTable bind_options(ServerConfig& config);
 
 // Limits that contradict each other, each with its reason (A19), and doors left open (F18). Errors: kInvalidArgument,
@@ -35,7 +38,7 @@ bool is_loopback(const std::string& host);
 
 // The effective values as a TOML file, each with where it came from. Secrets are counted, not shown.
 std::string print_config(const OptionTable& options);
-// The same as JSON: {"options": {KEY: {"value", "origin"}}}.
-std::string print_config_json(const OptionTable& options);
+// The same as JSON: {"options": {KEY: {"value", "origin", "run_time"}}}; run_time: it can change while the server runs.
+std::string print_config_json(const OptionTable& options, std::uint64_t generation);
 
 }  // namespace takt::config

@@ -1,5 +1,3 @@
-#include "config/toml_file.h"
-
 #include <toml++/toml.h>
 
 #include <cerrno>
@@ -9,10 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "config/settings.h"
+
 namespace takt::config {
 namespace {
 
 constexpr std::size_t kMaxFileBytes = 1024 * 1024;
+constexpr std::size_t kMostDepth = 8;
 
 // False for what no option can be: tables, dates, lists of other things than texts.
 bool to_value(const toml::node& node, Value& value) {
@@ -37,54 +38,67 @@ bool to_value(const toml::node& node, Value& value) {
   return true;
 }
 
-Error located(const std::string& name, const toml::source_region& where, const Error& error) {
-  Error result = error;
-  result.message = name + ":" + std::to_string(where.begin.line) + ": " + error.field + ": " + error.message;
-  return result;
-}
+class TomlReader {
+ public:
+  explicit TomlReader(std::string name) : name_(std::move(name)) {}
 
-Status apply_option(const std::string& key, const toml::node& node, const std::string& name, OptionTable& options) {
-  Value value;
-  if (!to_value(node, value)) {
-    const Option* option = options.find(key);
-    if (option == nullptr) return located(name, node.source(), options.unknown(key));
-    return located(name, node.source(), Error::invalid(key, "must be " + option->allowed));
+  Status read(const toml::table& table, const std::string& before, std::size_t depth) {
+    if (depth > kMostDepth) return Error::invalid("config", where(table) + ": nested too deeply");
+    for (const auto& [name, node] : table) {
+      if (Status read = read_node(before + std::string(name.str()), node, depth); !read) return read;
+    }
+    return {};
   }
-  const auto status = options.set(key, value, name + ":" + std::to_string(node.source().begin.line));
-  if (!status) return located(name, node.source(), status.error());
-  return {};
-}
+  Settings take() { return std::move(settings_); }
 
-Status apply_document(const toml::table& document, const std::string& name, OptionTable& options) {
-  for (const auto& [section, node] : document) {
-    const std::string prefix(section.str());
-    const auto* table = node.as_table();
-    if (table == nullptr) {
-      Error error = options.unknown(prefix);
-      error.message = "stands outside a section such as [scheduler]; " + error.message;
-      return located(name, node.source(), error);
-    }
-    if (!options.has_section(prefix) && table->empty()) return located(name, node.source(), options.unknown(prefix));
-    for (const auto& [key, value] : *table) {
-      if (const auto status = apply_option(prefix + "." + std::string(key.str()), value, name, options); !status)
-        return status;
-    }
+ private:
+  std::string where(const toml::node& node) const { return name_ + ":" + std::to_string(node.source().begin.line); }
+
+  void add(const std::string& key, Setting::Kind kind, const toml::node& node, Value value = {}) {
+    settings_.push_back({key, kind, std::move(value), where(node), where(node)});
   }
-  return {};
-}
+
+  Status read_node(const std::string& key, const toml::node& node, std::size_t depth) {
+    if (const auto* table = node.as_table()) {
+      if (table->empty()) add(key, Setting::Kind::kSection, node);
+      return read(*table, key + ".", depth + 1);
+    }
+    const auto* array = node.as_array();
+    if (array != nullptr && array->is_array_of_tables()) return read_tables(key, *array, depth);
+    Value value;
+    const bool fits = to_value(node, value);
+    add(key, fits ? Setting::Kind::kValue : Setting::Kind::kUnfit, node, std::move(value));
+    return {};
+  }
+
+  Status read_tables(const std::string& key, const toml::array& array, std::size_t depth) {
+    add(key, Setting::Kind::kNewList, array);
+    std::size_t count = 0;
+    for (const toml::node& item : array) {
+      const std::string before = key + "." + std::to_string(++count) + ".";
+      if (Status read = this->read(*item.as_table(), before, depth + 1); !read) return read;
+    }
+    return {};
+  }
+
+  std::string name_;
+  Settings settings_;
+};
 
 }  // namespace
 
-Status apply_toml(const std::string& text, const std::string& name, OptionTable& options) {
+Result<Settings> parse_toml(const std::string& text, const std::string& name) {
   try {
-    return apply_document(toml::parse(text, name), name, options);
+    TomlReader reader(name);
+    if (Status read = reader.read(toml::parse(text, name), "", 0); !read) return read.error();
+    return reader.take();
   } catch (const toml::parse_error& error) {
     return Error::invalid(
         "config", name + ":" + std::to_string(error.source().begin.line) + ": " + std::string(error.description()));
   }
 }
 
-Status apply_toml_file(const std::string& path, OptionTable& options) {
+Result<Settings> read_toml_file(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string text(kMaxFileBytes + 1, '\0');
@@ -94,7 +108,7 @@ Status apply_toml_file(const std::string& path, OptionTable& options) {
   }
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.size() > kMaxFileBytes) return Error::invalid("config", path + ": larger than 1 MiB");
-  return apply_toml(text, path, options);
+  return parse_toml(text, path);
 }
 
 }  // namespace takt::config

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "core/ids.h"
@@ -13,6 +12,7 @@
 namespace takt {
 
 inline constexpr std::size_t kMostClasses = 32;
+inline constexpr std::uint32_t kMostSeats = 4096;  // no engine has more
 
 // A part of one engine. Seats are counted; blocks are a share of the pool's blocks (of every group, rounded down), step
 // time one of the time of steps, both from 0 to 1. So one setting holds for models of any size.
@@ -36,7 +36,7 @@ struct ClassLimits {
   Tier tier = Tier::kRealtime;
   double weight = 1.0;
   ClassPart reserved;
-  ClassPart ceiling{std::numeric_limits<std::uint32_t>::max(), 1.0, 1.0};
+  ClassPart ceiling{kMostSeats, 1.0, 1.0};
   double min_share = 0.0;
 };
 

@@ -19,9 +19,14 @@ class Submitter {
  public:
   virtual ~Submitter() = default;
 
+  // Where a request would wait.
+  struct Place {
+    Tier tier = Tier::kRealtime;
+    ClassIndex service_class = kNoClass;
+  };
   // Cheap test before a prompt is tokenised: would a request of about this size be refused because the queue is full or
   // the server drains?
-  virtual Status check_room(Tier tier, std::uint64_t estimated_prompt_tokens, std::uint32_t choices) const = 0;
+  virtual Status check_room(const Place& place, std::uint64_t estimated_prompt_tokens, std::uint32_t choices) const = 0;
 
   // Accepted (events follow), or refused at the door with the reason: kUnavailable (queue full, draining, not ready),
   // kContextLength (can never fit the context), kInvalidArgument (can never fit the pool, token out of the vocabulary).

@@ -36,9 +36,29 @@ std::string user_key(const RequestLabels& labels) {
 
 }  // namespace
 
-Status Door::check(Tier tier, std::uint64_t prompt_tokens, std::uint32_t choices) const {
-  const QueueLimits& limit = limits(tier);
-  const TierCount& count = tiers_[static_cast<std::size_t>(tier)];
+void Door::change(DoorLimits limits) {
+  const std::lock_guard lock(entering_);
+  limits_ = std::move(limits);
+}
+
+std::uint64_t Door::most_sequences(Tier tier) const {
+  const std::lock_guard lock(entering_);
+  return std::uint64_t{limits_.seats} + limits(tier).max_waiting;
+}
+
+double Door::block_ceiling(ClassIndex service_class) const {
+  const std::lock_guard lock(entering_);
+  return limits_of(limits_.classes, service_class, Tier::kRealtime).ceiling.blocks;
+}
+
+Status Door::check(const Submitter::Place& place, std::uint64_t prompt_tokens, std::uint32_t choices) const {
+  const std::lock_guard lock(entering_);
+  return check_locked(place, prompt_tokens, choices);
+}
+
+Status Door::check_locked(const Submitter::Place& place, std::uint64_t prompt_tokens, std::uint32_t choices) const {
+  const QueueLimits& limit = limits(place.tier);
+  const TierCount& count = tiers_[static_cast<std::size_t>(place.tier)];
   const std::uint64_t most = std::uint64_t{limits_.seats} + limit.max_waiting;
   if (count.sequences.load(std::memory_order_acquire) + choices > most) {
     return full("answers that run or wait are limited to", most);
@@ -46,6 +66,15 @@ Status Door::check(Tier tier, std::uint64_t prompt_tokens, std::uint32_t choices
   if (count.waiting_tokens.load(std::memory_order_acquire) + prompt_tokens > limit.max_waiting_tokens) {
     return full("waiting prompt tokens are limited to", limit.max_waiting_tokens);
   }
+  const std::size_t index = place.service_class.value;
+  if (index >= limits_.classes.size() || index >= classes_.size()) return {};
+  const ClassQueue& queue = limits_.classes[index].queue;
+  const ClassCount& of_class = classes_[index];
+  if (queue.max_waiting > 0 && of_class.waiting_sequences.load(std::memory_order_acquire) + choices > queue.max_waiting)
+    return full("answers of this class that wait are limited to", queue.max_waiting);
+  if (queue.max_waiting_tokens > 0 &&
+      of_class.waiting_tokens.load(std::memory_order_acquire) + prompt_tokens > queue.max_waiting_tokens)
+    return full("waiting prompt tokens of this class are limited to", queue.max_waiting_tokens);
   return {};
 }
 
@@ -59,12 +88,16 @@ std::shared_ptr<Door::Count> Door::account(const std::string& name) {
   return count;
 }
 
-Result<Door::Ticket> Door::enter(const RequestLabels& labels, std::uint64_t prompt_tokens, std::uint32_t choices) {
+Result<Door::Ticket> Door::enter(const RequestLabels& labels, ClassIndex service_class, std::uint64_t prompt_tokens,
+                                 std::uint32_t choices) {
   const std::lock_guard lock(entering_);
-  if (const Status room = check(labels.tier, prompt_tokens, choices); !room.ok()) return room.error();
+  const Status room = check_locked({labels.tier, service_class}, prompt_tokens, choices);
+  if (!room.ok()) return room.error();
   Ticket ticket;
   ticket.tier_ = labels.tier;
+  ticket.class_ = service_class;
   ticket.waiting_tokens_ = prompt_tokens;
+  ticket.waiting_sequences_ = choices;
   ticket.sequences_ = choices;
   const QueueLimits& limit = limits(labels.tier);
   if (limit.max_per_tenant > 0) {
@@ -81,11 +114,20 @@ Result<Door::Ticket> Door::enter(const RequestLabels& labels, std::uint64_t prom
   TierCount& count = tiers_[static_cast<std::size_t>(labels.tier)];
   count.sequences.fetch_add(choices);
   count.waiting_tokens.fetch_add(prompt_tokens);
+  if (service_class.value < classes_.size()) {
+    classes_[service_class.value].waiting_sequences.fetch_add(choices);
+    classes_[service_class.value].waiting_tokens.fetch_add(prompt_tokens);
+  }
   return ticket;
 }
 
 void Door::admitted(Ticket& ticket) noexcept {
-  tiers_[static_cast<std::size_t>(ticket.tier_)].waiting_tokens.fetch_sub(std::exchange(ticket.waiting_tokens_, 0));
+  const std::uint64_t tokens = std::exchange(ticket.waiting_tokens_, 0);
+  const std::uint32_t sequences = std::exchange(ticket.waiting_sequences_, 0);
+  tiers_[static_cast<std::size_t>(ticket.tier_)].waiting_tokens.fetch_sub(tokens);
+  if (ticket.class_.value >= classes_.size()) return;
+  classes_[ticket.class_.value].waiting_tokens.fetch_sub(tokens);
+  classes_[ticket.class_.value].waiting_sequences.fetch_sub(sequences);
 }
 
 void Door::leave(Ticket& ticket, std::uint32_t choices) noexcept {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -75,6 +77,45 @@ Result<QueueLimits> effective_queue_limits(const char* name, QueueLimits limits,
   return limits;
 }
 
+// A class must be able to take one block, and to be waited for by the longest prompt.
+Status check_classes(const ClassTable& classes, const ExecutorCapabilities& caps) {
+  std::uint32_t fewest_blocks = std::numeric_limits<std::uint32_t>::max();
+  for (const KvGroupInfo& group : caps.groups) fewest_blocks = std::min(fewest_blocks, group.block_count);
+  for (const EngineClass& service_class : classes) {
+    if (service_class.limits.ceiling.blocks * fewest_blocks < 1.0) {
+      return Error::invalid(
+          "class", "The max_blocks of a class is " + std::to_string(service_class.limits.ceiling.blocks) + " of " +
+                       std::to_string(fewest_blocks) + " blocks, less than one: it could never be admitted.");
+    }
+    const std::uint64_t tokens = service_class.queue.max_waiting_tokens;
+    if (tokens > 0 && tokens < caps.context_tokens) {
+      return Error::invalid("class", "The max_waiting_tokens of a class must be 0 or at least one context, " +
+                                         std::to_string(caps.context_tokens) +
+                                         " tokens, or its longest prompts could never be accepted.");
+    }
+  }
+  return {};
+}
+
+// What the options come to with this executor.
+Result<EngineOptions> effective_options(EngineOptions options, const ExecutorCapabilities& caps) {
+  Result<SchedulerOptions> sched = effective_scheduler_options(std::move(options.sched), caps);
+  if (!sched.ok()) return sched.error();
+  options.sched = std::move(sched.value());
+  if (Status sound = check_classes(options.sched.classes, caps); !sound.ok()) return sound.error();
+  Result<QueueLimits> realtime = effective_queue_limits("queue_realtime", options.realtime, caps);
+  Result<QueueLimits> batch = effective_queue_limits("queue_batch", options.batch, caps);
+  if (!realtime.ok()) return realtime.error();
+  if (!batch.ok()) return batch.error();
+  options.realtime = realtime.value();
+  options.batch = batch.value();
+  return options;
+}
+
+DoorLimits door_limits(const EngineOptions& options) {
+  return {options.sched.max_sequences, options.realtime, options.batch, options.sched.classes};
+}
+
 Status check_capabilities(const ExecutorCapabilities& caps) {
   const bool complete = caps.vocab_size > 0 && caps.context_tokens > 0 && caps.max_sequences > 0 &&
                         caps.max_step_tokens > 0 && !caps.groups.empty();
@@ -104,21 +145,52 @@ const char* to_string(StepOutcome outcome) {
 
 class Engine::Impl {
  public:
-  Impl(std::unique_ptr<Executor> executor, const Clock& clock, EngineOptions options, std::vector<EventSink*> sinks,
-       std::unique_ptr<KvCache> kv, std::unique_ptr<StepTimeModel> step_time, SchedulerTape* tape)
+  Impl(std::unique_ptr<Executor> executor, const Clock& clock, EngineOptions given, const EngineOptions& options,
+       std::vector<EventSink*> sinks, std::unique_ptr<KvCache> kv, std::unique_ptr<StepTimeModel> step_time,
+       SchedulerTape* tape)
       : executor_(std::move(executor)),
         clock_(clock),
-        options_(options),
+        given_(std::move(given)),
+        model_(options.model),
+        stall_after_(options.stall_after),
         kv_(std::move(kv)),
         step_time_(std::move(step_time)),
-        door_(DoorLimits{options.sched.max_sequences, options.realtime, options.batch}),
+        door_(door_limits(options)),
         loop_({*executor_, clock, *kv_, *step_time_, door_, board_, std::move(sinks), tape}, options, options.sched) {
     board_.note_progress(clock.now());
   }
 
-  Status check_room(Tier tier, std::uint64_t prompt_tokens, std::uint32_t choices) const {
+  Status check_room(const Place& place, std::uint64_t prompt_tokens, std::uint32_t choices) const {
     if (Status open = check_open(); !open.ok()) return open;
-    return door_.check(tier, prompt_tokens, choices);
+    return door_.check(place, prompt_tokens, choices);
+  }
+
+  Status check(const EngineOptions& options) const {
+    const ExecutorCapabilities& caps = executor_->capabilities();
+    const auto beyond = [](const char* key, std::uint32_t limit) {
+      return Error{ErrorCode::kUnsupported,
+                   std::string(key) + " can be at most " + std::to_string(limit) +
+                       " until a restart: the executor was set up for so many.",
+                   key};
+    };
+    const SchedulerOptions& sched = options.sched;
+    if (sched.max_sequences > std::max(caps.max_sequences, given_.sched.max_sequences))
+      return beyond("scheduler.max_sequences", caps.max_sequences);
+    if (sched.max_step_tokens > std::max(caps.max_step_tokens, given_.sched.max_step_tokens))
+      return beyond("scheduler.max_step_tokens", caps.max_step_tokens);
+    if (options.kv.prefix_cache != given_.kv.prefix_cache)
+      return Error{ErrorCode::kUnsupported, "kv.prefix_cache needs a restart.", "kv.prefix_cache"};
+    const Result<EngineOptions> effective = effective_options(options, caps);
+    return effective.ok() ? Status() : Status(effective.error());
+  }
+
+  void reconfigure(const EngineOptions& options) {
+    Result<EngineOptions> effective = effective_options(options, executor_->capabilities());
+    if (!effective.ok()) return;  // not checked before: what is in force stays
+    auto next = std::make_shared<const EngineOptions>(std::move(effective.value()));
+    stall_after_.store(next->stall_after);
+    door_.change(door_limits(*next));
+    mailbox_.push(ReconfigureCommand{std::move(next)});
   }
 
   Status submit(EngineRequest request) {
@@ -126,10 +198,11 @@ class Engine::Impl {
     if (Status valid = validate(request); !valid.ok()) return valid;
     const ExecutorCapabilities& caps = executor_->capabilities();
     const auto limit = length_limit({static_cast<std::uint32_t>(request.prompt.size()), request.max_tokens},
-                                    {caps.context_tokens, pool_tokens(caps.groups)});
+                                    {caps.context_tokens, pool_of(request.service_class)});
     if (!limit.ok()) return limit.error();
     const bool was_idle = door_.sequences() == 0;
-    Result<Door::Ticket> ticket = door_.enter(request.labels, request.prompt.size(), request.choices);
+    Result<Door::Ticket> ticket =
+        door_.enter(request.labels, request.service_class, request.prompt.size(), request.choices);
     if (!ticket.ok()) return ticket.error();
     if (was_idle) board_.note_progress(clock_.now());
     Command command = SubmitCommand{std::move(request), std::move(ticket.value()), limit.value()};
@@ -183,7 +256,7 @@ class Engine::Impl {
       status.reason = "The engine has stopped.";
     } else if (status.draining) {
       status.reason = "The server is draining.";
-    } else if (stands_still({!idle(), board_.last_progress()}, now, options_.stall_after)) {
+    } else if (stands_still({!idle(), board_.last_progress()}, now, stall_after_.load())) {
       status.reason = "Work waits and no step was finished for " +
                       std::to_string(to_seconds(now - board_.last_progress())) + " seconds.";
     } else {
@@ -213,10 +286,15 @@ class Engine::Impl {
     return {};
   }
 
+  // Positions that a request of the class may ever hold.
+  std::uint64_t pool_of(ClassIndex service_class) const {
+    return static_cast<std::uint64_t>(static_cast<double>(pool_tokens(executor_->capabilities().groups)) *
+                                      door_.block_ceiling(service_class));
+  }
+
   Status validate(const EngineRequest& request) const {
     const auto vocabulary = static_cast<std::int64_t>(executor_->capabilities().vocab_size);
-    if (request.model != options_.model)
-      return Error{ErrorCode::kNotFound, "This engine does not serve that model.", "model"};
+    if (request.model != model_) return Error{ErrorCode::kNotFound, "This engine does not serve that model.", "model"};
     if (request.prompt.empty()) return Error::invalid("prompt", "The prompt has no tokens.");
     for (const TokenId token : request.prompt) {
       if (token < 0 || token >= vocabulary) {
@@ -224,15 +302,13 @@ class Engine::Impl {
                                             std::to_string(vocabulary) + " tokens.");
       }
     }
-    const std::uint64_t most = std::uint64_t{options_.sched.max_sequences} + limits_of(request.labels.tier).max_waiting;
+    const std::uint64_t most = door_.most_sequences(request.labels.tier);
     if (request.choices == 0 || request.choices > most) {
       return Error::invalid(
           "n", "n must be between 1 and " + std::to_string(most) + ", the answers that may run and wait at a time.");
     }
     return {};
   }
-
-  const QueueLimits& limits_of(Tier tier) const { return tier == Tier::kRealtime ? options_.realtime : options_.batch; }
 
   void run() {
     name_this_thread("takt-engine");
@@ -257,7 +333,9 @@ class Engine::Impl {
 
   std::unique_ptr<Executor> executor_;
   const Clock& clock_;
-  const EngineOptions options_;
+  const EngineOptions given_;  // at the start
+  const ModelIndex model_;
+  std::atomic<Duration> stall_after_;
   std::unique_ptr<KvCache> kv_;
   std::unique_ptr<StepTimeModel> step_time_;
   Door door_;
@@ -276,15 +354,10 @@ Result<std::unique_ptr<Engine>> Engine::create(std::unique_ptr<Executor> executo
                                                std::unique_ptr<StepTimeModel> step_time, SchedulerTape* tape) {
   const ExecutorCapabilities& caps = executor->capabilities();
   if (const Status complete = check_capabilities(caps); !complete.ok()) return complete.error();
-  Result<SchedulerOptions> sched = effective_scheduler_options(options.sched, caps);
-  if (!sched.ok()) return sched.error();
-  options.sched = sched.value();
-  Result<QueueLimits> realtime = effective_queue_limits("queue_realtime", options.realtime, caps);
-  Result<QueueLimits> batch = effective_queue_limits("queue_batch", options.batch, caps);
-  if (!realtime.ok()) return realtime.error();
-  if (!batch.ok()) return batch.error();
-  options.realtime = realtime.value();
-  options.batch = batch.value();
+  const EngineOptions given = options;
+  Result<EngineOptions> effective = effective_options(std::move(options), caps);
+  if (!effective.ok()) return effective.error();
+  options = std::move(effective.value());
   Result<std::unique_ptr<KvCache>> kv = KvCache::create(caps.groups, options.kv);
   if (!kv.ok()) return kv.error();
   if (!step_time) {
@@ -296,8 +369,8 @@ Result<std::unique_ptr<Engine>> Engine::create(std::unique_ptr<Executor> executo
     if (!samples.ok()) return samples.error();
     step_time = std::make_unique<LinearStepTimeModel>(fit_step_time(samples.value()));
   }
-  auto impl = std::make_unique<Impl>(std::move(executor), clock, options, std::move(sinks), std::move(kv.value()),
-                                     std::move(step_time), tape);
+  auto impl = std::make_unique<Impl>(std::move(executor), clock, given, options, std::move(sinks),
+                                     std::move(kv.value()), std::move(step_time), tape);
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
 }
 
@@ -306,8 +379,14 @@ Engine::~Engine() {
   impl_->stop();
 }
 
-Status Engine::check_room(Tier tier, std::uint64_t estimated_prompt_tokens, std::uint32_t choices) const {
-  return impl_->check_room(tier, estimated_prompt_tokens, choices);
+Status Engine::check_room(const Place& place, std::uint64_t estimated_prompt_tokens, std::uint32_t choices) const {
+  return impl_->check_room(place, estimated_prompt_tokens, choices);
+}
+Status Engine::check(const EngineOptions& options) const {
+  return impl_->check(options);
+}
+void Engine::reconfigure(const EngineOptions& options) {
+  impl_->reconfigure(options);
 }
 Status Engine::submit(EngineRequest request) {
   return impl_->submit(std::move(request));

@@ -48,10 +48,17 @@ class Engine final : public Submitter {
   Engine& operator=(const Engine&) = delete;
 
   // The door. Errors: see core/submitter.h.
-  Status check_room(Tier tier, std::uint64_t estimated_prompt_tokens, std::uint32_t choices) const override;
+  Status check_room(const Place& place, std::uint64_t estimated_prompt_tokens, std::uint32_t choices) const override;
   Status submit(EngineRequest request) override;
   void cancel(RequestId request, CancelCause cause) override;
   void finish_choice(RequestId request, std::uint32_t choice) override;
+
+  // Would these options do, as a change of what is in force? Errors: those of create() about options; an option that
+  // cannot change while the engine lives (kUnsupported); seats or rows raised above what the executor has.
+  Status check(const EngineOptions& options) const;
+  // The scheduler's options, queues, retries and stall time are these from the next step on; what is there already goes
+  // on. They have passed check(), and nothing else was changed since. One caller at a time.
+  void reconfigure(const EngineOptions& options);
 
   // Starts the engine thread. Once.
   void start();

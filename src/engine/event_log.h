@@ -16,6 +16,12 @@ class EventLog {
   // leave together.
   EventLog(std::vector<EventSink*> sinks, bool with_batch) : sinks_(std::move(sinks)), with_batch_(with_batch) {}
 
+  // Whether answers of requests that are admitted from now on leave with their batch. What was held back happens now.
+  void leave_with_batch(bool with_batch, TimePoint now) {
+    if (!with_batch) release(now);
+    with_batch_ = with_batch;
+  }
+
   // Room for so many events: adding them does not allocate.
   void reserve(std::size_t more) {
     events_.reserve(events_.size() + more);
@@ -59,7 +65,7 @@ class EventLog {
                                              std::is_same_v<Kind, ChoiceFinished> || std::is_same_v<Kind, Closed>;
 
   std::vector<EventSink*> sinks_;
-  const bool with_batch_;
+  bool with_batch_;
   std::vector<Event> events_;
   std::vector<Event> held_;
   std::unordered_set<RequestId> members_;

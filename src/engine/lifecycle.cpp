@@ -79,6 +79,17 @@ std::uint32_t Lifecycle::reserve_of(const RequestRecord& record) const {
   return 0;
 }
 
+void Lifecycle::reserve_anew(TimePoint now) {
+  for (const RequestId id : store_.ids()) {
+    const RequestRecord& record = *store_.find(id);
+    for (const SequenceRecord& s : record.sequences) {
+      if (s.over) continue;
+      scheduler_.set_reserve(s.id, reserve_of(record));
+      if (tape_ != nullptr) tape_->reserve_set(s.id, reserve_of(record), now);
+    }
+  }
+}
+
 void Lifecycle::cancel(RequestId request, CancelCause cause, TimePoint now) {
   if (cause == CancelCause::kShutdown) {
     end_request(request, FinishReason::kFailed, {ErrorCode::kUnavailable, "The server shut down.", "draining"}, now);

@@ -36,6 +36,9 @@ class Lifecycle {
   Status open_in_executor(SequenceRecord& sequence);
   void close_in_executor(SequenceRecord& sequence) noexcept;
 
+  // The scheduler has other rules: what is not admitted yet takes blocks by the new ones.
+  void reserve_anew(TimePoint now);
+
   SequenceStore& store() { return store_; }
   const SequenceStore& store() const { return store_; }
 

@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <variant>
@@ -12,6 +13,7 @@
 #include "core/request.h"
 #include "core/submitter.h"
 #include "engine/door.h"
+#include "engine/options.h"
 
 namespace takt {
 
@@ -31,11 +33,16 @@ struct FinishChoiceCommand {
 struct DrainCommand {
   TimePoint deadline;
 };
+// Other settings from the next step on. They have passed Engine::check.
+struct ReconfigureCommand {
+  std::shared_ptr<const EngineOptions> options;
+};
 struct StopCommand {};
 
-using Command = std::variant<SubmitCommand, CancelCommand, FinishChoiceCommand, DrainCommand, StopCommand>;
+using Command =
+    std::variant<SubmitCommand, CancelCommand, FinishChoiceCommand, DrainCommand, ReconfigureCommand, StopCommand>;
 
-// Bounded by what the door lets in: a request, its cancel, and one finish per choice.
+// Bounded by what the door lets in: a request, its cancel, and one finish per choice; beside changes of settings.
 class Mailbox {
  public:
   // False once closed; the command is then untouched.

@@ -31,7 +31,8 @@ RequestPhase phase_of(const SequenceView& view, const SequenceRecord& record) {
 
 StepLoop::StepLoop(StepLoopParts parts, const EngineOptions& options, const SchedulerOptions& effective)
     : parts_(std::move(parts)),
-      options_(options),
+      model_(options.model),
+      step_retries_(options.step_retries),
       scheduler_(effective, options.model),
       events_(parts_.sinks, effective.leave == LeaveRule::kWithBatch),
       lifecycle_(parts_.executor, parts_.kv, scheduler_, parts_.door, events_, parts_.tape) {
@@ -83,9 +84,19 @@ void StepLoop::apply(Command& command, TimePoint now) {
     lifecycle_.finish_choice(finish->request, finish->choice, now);
   } else if (const auto* drain = std::get_if<DrainCommand>(&command)) {
     drain_deadline_ = drain_deadline_ ? std::min(*drain_deadline_, drain->deadline) : drain->deadline;
+  } else if (const auto* change = std::get_if<ReconfigureCommand>(&command)) {
+    reconfigure(*change->options, now);
   } else {
     stopped_ = true;
   }
+}
+
+void StepLoop::reconfigure(const EngineOptions& options, TimePoint now) {
+  step_retries_ = options.step_retries;
+  scheduler_.reconfigure(options.sched, now);
+  if (parts_.tape != nullptr) parts_.tape->reconfigured(options.sched, now);
+  lifecycle_.reserve_anew(now);
+  events_.leave_with_batch(options.sched.leave == LeaveRule::kWithBatch, now);
 }
 
 std::optional<TimePoint> StepLoop::next_deadline() const {
@@ -364,15 +375,14 @@ StepOutcome StepLoop::step_broke(const Error& error, TimePoint now) {
   bool retryable = true;
   if (plan.entries.empty()) {
     // Planning itself broke: nobody in particular is to blame.
-    retryable = ++failed_plans_ <= options_.step_retries;
+    retryable = ++failed_plans_ <= step_retries_;
     if (!retryable) lifecycle_.end_all(error, now);
-  } else if (alive.size() == 1 && lifecycle_.store().find(alive.front())->failed_steps > options_.step_retries) {
+  } else if (alive.size() == 1 && lifecycle_.store().find(alive.front())->failed_steps > step_retries_) {
     retryable = false;
     suspects_.erase(alive.front());
     lifecycle_.end_choice(*lifecycle_.store().find(alive.front()), FinishReason::kFailed, error, now);
-  } else if (std::any_of(alive.begin(), alive.end(), [&](SequenceId id) {
-               return lifecycle_.store().find(id)->failed_steps > options_.step_retries;
-             })) {
+  } else if (std::any_of(alive.begin(), alive.end(),
+                         [&](SequenceId id) { return lifecycle_.store().find(id)->failed_steps > step_retries_; })) {
     suspects_.insert(alive.begin(), alive.end());
   }
   events_.add(now, StepFailed{plan.model, plan.id, retryable, error});
@@ -382,7 +392,7 @@ StepOutcome StepLoop::step_broke(const Error& error, TimePoint now) {
 void StepLoop::end_with_fatal(const std::string& reason, TimePoint now) {
   plan_ = {};
   fatal_ = reason.empty() ? "The executor is gone." : reason;
-  events_.add(now, StepFailed{options_.model, {}, false, {ErrorCode::kUnavailable, *fatal_, "model_unavailable"}});
+  events_.add(now, StepFailed{model_, {}, false, {ErrorCode::kUnavailable, *fatal_, "model_unavailable"}});
   lifecycle_.end_all({ErrorCode::kUnavailable, *fatal_, "model_unavailable"}, now);
 }
 
@@ -397,7 +407,7 @@ void StepLoop::end_idle(TimePoint now) {
   const Duration idle = now - *std::exchange(idle_since_, std::nullopt);
   if (idle <= Duration::zero()) return;
   idle_[static_cast<std::size_t>(idle_reason_)] += idle;
-  events_.add(now, IdleWhileWorkWaits{options_.model, idle, idle_reason_});
+  events_.add(now, IdleWhileWorkWaits{model_, idle, idle_reason_});
 }
 
 void StepLoop::update_board(TimePoint now) {

@@ -64,6 +64,7 @@ class StepLoop {
   };
 
   void apply(Command& command, TimePoint now);
+  void reconfigure(const EngineOptions& options, TimePoint now);
   StepOutcome run_step(TimePoint now);
   StepOutcome nothing_planned(TimePoint now);
   CapacityView make_view(TimePoint now);
@@ -86,7 +87,8 @@ class StepLoop {
   void check_invariants(TimePoint now);
 
   StepLoopParts parts_;
-  const EngineOptions options_;
+  const ModelIndex model_;
+  std::uint32_t step_retries_;
   Scheduler scheduler_;
   EventLog events_;
   Lifecycle lifecycle_;

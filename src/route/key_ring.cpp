@@ -5,12 +5,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <sstream>
-
-#include "route/service_class.h"
 
 namespace takt::route {
 
@@ -26,76 +25,145 @@ std::array<unsigned char, 32> digest_of(std::string_view text) {
   return digest;
 }
 
-// Never 0, which is the salt of a server without keys.
-std::uint64_t salt_of(std::string_view tenant) {
-  const auto digest = digest_of(tenant);
-  std::uint64_t salt = 0;
-  std::memcpy(&salt, digest.data(), sizeof salt);
-  return salt | 1;
+std::uint64_t number_of(const std::array<unsigned char, 32>& digest) {
+  std::uint64_t number = 0;
+  std::memcpy(&number, digest.data(), sizeof number);
+  return number;
 }
 
 bool printable(std::string_view key) {
   return std::all_of(key.begin(), key.end(), [](char c) { return c > ' ' && c < 127; });
 }
 
-Status check_class(const ApiKey& key, const std::string& where) {
+Status check_class(const ApiKey& key, const ServiceClasses& classes, const std::string& where) {
   if (key.service_class.empty()) return {};
-  const ServiceClass* service_class = find_service_class(key.service_class);
+  const ServiceClass* service_class = classes.find(key.service_class);
   if (service_class == nullptr) {
-    return Error::invalid(
-        "api_key", where + ": there is no class '" + key.service_class + "'; there are " + service_class_names());
+    return Error::invalid("api_key",
+                          where + ": there is no class '" + key.service_class + "'; there are " + classes.names());
   }
-  if (key.batch_only && service_class->tier != Tier::kBatch)
+  if (key.batch_only && service_class->limits().tier != Tier::kBatch)
     return Error::invalid("api_key", where + ": class " + key.service_class + " is not in the batch tier");
   return {};
+}
+
+template <typename Number>
+bool read_number(const std::string& text, Number low, Number high, Number& into) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= low && value <= high)) return false;
+  into = value;
+  return true;
+}
+
+std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream rest(text);
+  for (std::string part; std::getline(rest, part, ',');) parts.push_back(part);
+  return parts;
+}
+
+bool read_flag(const std::string& word, ApiKey& key) {
+  if (word == "admin") key.admin = true;
+  if (word == "delegate") key.delegate = true;
+  return word == "admin" || word == "delegate";
+}
+
+bool read_text(const std::string& name, const std::string& value, ApiKey& key) {
+  std::string* const text = name == "tenant"        ? &key.tenant
+                            : name == "application" ? &key.application
+                            : name == "class"       ? &key.service_class
+                            : name == "name"        ? &key.name
+                                                    : nullptr;
+  if (value.empty() || text == nullptr) return false;
+  *text = value;
+  return true;
+}
+
+// What the word may be when it is wrong; empty when it was read.
+std::string read_word(const std::string& word, ApiKey& key) {
+  constexpr std::uint32_t kMostRequests = 1'000'000;
+  constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 40;
+  if (read_flag(word, key)) return {};
+  const std::size_t equals = word.find('=');
+  const std::string name = word.substr(0, equals);
+  const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
+  if (name == "tier") {
+    key.batch_only = value == "batch";
+    return value == "batch" || value == "realtime" ? "" : "tier=batch or tier=realtime";
+  }
+  if (name == "weight") return read_number(value, 0.01, 100.0, key.weight) ? "" : "weight=0.01 to 100";
+  if (name == "requests_per_minute") {
+    return read_number(value, 1U, kMostRequests, key.limits.requests_per_minute) ? ""
+                                                                                 : "requests_per_minute=1 to 1000000";
+  }
+  if (name == "tokens_per_minute") {
+    return read_number(value, std::uint64_t{1}, kMostTokens, key.limits.tokens_per_minute)
+               ? ""
+               : "tokens_per_minute=1 to 1099511627776";
+  }
+  if (name == "max_in_flight") {
+    return read_number(value, 1U, kMostRequests, key.limits.max_in_flight) ? "" : "max_in_flight=1 to 1000000";
+  }
+  if (name == "models") {
+    key.models = split_list(value);
+    return key.models.empty() ? "models=NAME,NAME" : "";
+  }
+  if (read_text(name, value, key)) return {};
+  return "after the key come only name=, tenant=, application=, class=, models=NAME, tier=batch or tier=realtime, "
+         "weight=, requests_per_minute=, tokens_per_minute=, max_in_flight=NUMBER, delegate and admin";
 }
 
 Result<ApiKey> parse_line(std::string_view line, std::size_t number) {
   const std::string where = "line " + std::to_string(number);
   std::istringstream words{std::string(line)};
   ApiKey key;
+  key.where = where;
   words >> key.key;
   std::string word;
   while (words >> word) {
-    const std::size_t equals = word.find('=');
-    const std::string name = word.substr(0, equals);
-    const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
-    if (name == "tier" && (value == "batch" || value == "realtime")) {
-      key.batch_only = value == "batch";
-      continue;
-    }
-    if (word == "admin") {
-      key.admin = true;
-      continue;
-    }
-    std::string* const text = name == "tenant"        ? &key.tenant
-                              : name == "application" ? &key.application
-                              : name == "class"       ? &key.service_class
-                                                      : nullptr;
-    if (value.empty() || text == nullptr) {
-      return Error::invalid(where, "Key file, " + where +
-                                       ": after the key come only tenant=NAME, application=NAME, class=NAME, "
-                                       "tier=batch or tier=realtime, and admin");
-    }
-    *text = value;
+    if (const std::string allowed = read_word(word, key); !allowed.empty())
+      return Error::invalid("auth.api_key_file", "Key file, " + where + ": " + allowed);
   }
   return key;
 }
 
 }  // namespace
 
-Result<KeyRing> KeyRing::create(const std::vector<ApiKey>& keys) {
+std::uint64_t cache_salt_of(std::string_view tenant) {
+  return number_of(digest_of(tenant)) | 1;
+}
+
+Identity Identity::anybody() {
+  Identity identity;
+  identity.delegate = true;
+  return identity;
+}
+
+bool Identity::may_use_model(std::string_view model) const {
+  return models.empty() || std::find(models.begin(), models.end(), model) != models.end();
+}
+
+std::optional<Identity> KeyRing::find_name(std::string_view name) const {
+  const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const Entry& entry) { return !name.empty() && entry.identity.name == name; });
+  return found == entries_.end() ? std::nullopt : std::optional(found->identity);
+}
+
+Result<KeyRing> KeyRing::create(const std::vector<ApiKey>& keys, const ServiceClasses& classes) {
   KeyRing ring;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const ApiKey& key = keys[i];
-    const std::string where = "API key " + std::to_string(i + 1);
+    const std::string where = key.where.empty() ? "API key " + std::to_string(i + 1) : "Key file, " + key.where;
     if (key.key.size() < kMinKeyBytes || key.key.size() > kMaxKeyBytes || !printable(key.key)) {
       return Error::invalid("api_key", where + " must have 8 to 512 printable ASCII characters and no space");
     }
-    if (Status sound = check_class(key, where); !sound) return sound.error();
+    if (Status sound = check_class(key, classes, where); !sound) return sound.error();
     const Digest digest = digest_of(key.key);
     for (const Entry& entry : ring.entries_) {
       if (entry.digest == digest) return Error::invalid("api_key", where + " is there twice");
+      if (!key.name.empty() && entry.identity.name == key.name)
+        return Error::invalid("api_key", where + ": another key is named '" + key.name + "' too");
     }
     Identity identity;
     if (!key.tenant.empty()) identity.tenant = key.tenant;
@@ -103,7 +171,13 @@ Result<KeyRing> KeyRing::create(const std::vector<ApiKey>& keys) {
     identity.service_class = key.service_class;
     identity.batch_only = key.batch_only;
     identity.admin = key.admin;
-    identity.cache_salt = salt_of(identity.tenant);
+    identity.delegate = key.delegate;
+    identity.name = key.name;
+    identity.weight = key.weight;
+    identity.limits = key.limits;
+    identity.models = key.models;
+    identity.key_id = number_of(digest) | 1;
+    identity.cache_salt = cache_salt_of(identity.tenant);
     ring.entries_.push_back({digest, std::move(identity)});
   }
   return ring;

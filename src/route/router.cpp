@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
+#include <chrono>
 
-#include "route/service_class.h"
+#include "route/rules.h"
 
 namespace takt::route {
 
@@ -24,11 +26,12 @@ std::string_view bearer_key(std::string_view authorization) {
 
 constexpr const char* kClassHeader = "x-takt-class";
 constexpr const char* kTierHeader = "x-takt-tier";
-constexpr const char* kBatchClass = "background";
+constexpr const char* kDeadlineHeader = "x-takt-deadline-ms";
+constexpr std::size_t kLongestName = 128;
 
-std::string default_class(const Identity& identity) {
-  if (!identity.service_class.empty()) return identity.service_class;
-  return identity.batch_only ? kBatchClass : "chat";
+const char* default_class(const Identity& identity) {
+  if (!identity.service_class.empty()) return identity.service_class.c_str();
+  return identity.batch_only ? kBatchClass : kDefaultClass;
 }
 
 // The tier that a header or the body asks for, and who asked.
@@ -48,34 +51,161 @@ Result<TierWish> wished_tier(const Wishes& wishes) {
   return TierWish{};
 }
 
-Result<const ServiceClass*> choose_class(const Identity& identity, const Wishes& wishes) {
-  Result<TierWish> wish = wished_tier(wishes);
-  if (!wish) return wish.error();
-  std::string name = wishes.service_class.empty() ? default_class(identity) : wishes.service_class;
-  const ServiceClass* chosen = find_service_class(name);
-  if (chosen == nullptr) {
-    return Error::invalid(kClassHeader, "There is no service class of that name; there are " + service_class_names());
-  }
-  if (wish->tier && chosen->tier != *wish->tier) {
-    if (!wishes.service_class.empty()) {
-      return Error::invalid(wish->field, "Class " + chosen->name + " is in the " + to_string(chosen->tier) +
-                                             " tier: ask for one of the two");
-    }
-    chosen = find_service_class(*wish->tier == Tier::kBatch ? kBatchClass : "chat");
-  }
-  if (identity.batch_only && chosen->tier != Tier::kBatch) {
-    return Error::invalid(wishes.service_class.empty() ? wish->field : kClassHeader,
-                          "This API key may only ask for the batch tier");
-  }
-  return chosen;
+struct Choice {
+  const ServiceClass* service_class = nullptr;
+  std::string why;
+};
+
+// Whom the request is for: the key's owner, or whom a key that speaks for others names.
+struct Subject {
+  std::string tenant;
+  std::string application;
+  std::string user;
+  bool by_header = false;  // the tenant is one that the request names
+};
+
+Status check_name(const char* header, const std::string& name) {
+  const bool printable = std::all_of(name.begin(), name.end(), [](char c) { return c >= ' ' && c < 127; });
+  if (name.size() <= kLongestName && printable) return {};
+  return Error::invalid(header, "'" + std::string(header) + "' must have at most " + std::to_string(kLongestName) +
+                                    " printable ASCII characters");
 }
+
+Result<Subject> subject_of(const Identity& identity, const Wishes& wishes) {
+  if (Status sound = check_name("x-takt-tenant", wishes.tenant); !sound) return sound.error();
+  if (Status sound = check_name("x-takt-app", wishes.application); !sound) return sound.error();
+  Subject subject{identity.tenant, identity.application, {}, false};
+  if (!identity.delegate) return subject;
+  subject.user = wishes.user;
+  subject.by_header = !wishes.tenant.empty();
+  if (subject.by_header) subject.tenant = wishes.tenant;
+  if (!wishes.application.empty()) subject.application = wishes.application;
+  return subject;
+}
+
+bool may_use(const Identity& identity, const ServiceClass& service_class) {
+  return !identity.batch_only || service_class.limits().tier == Tier::kBatch;
+}
+
+Result<Duration> deadline_of(const Wishes& wishes) {
+  constexpr double kDay = 24.0 * 3600 * 1000;
+  if (wishes.deadline_ms.empty()) return Duration::zero();
+  double value = 0;
+  const char* end = wishes.deadline_ms.data() + wishes.deadline_ms.size();
+  const auto [at, error] = std::from_chars(wishes.deadline_ms.data(), end, value, std::chars_format::fixed);
+  if (error != std::errc() || at != end || !(value > 0.0) || value > kDay) {
+    return Error::invalid(kDeadlineHeader,
+                          "'x-takt-deadline-ms' must be the milliseconds from now in which the first token is wanted: "
+                          "above 0, at most 86400000");
+  }
+  return from_seconds(value / 1000.0);
+}
+
+// One request's way to its class.
+class ClassChoice {
+ public:
+  ClassChoice(const RoutingTable& table, const Identity& identity, const Wishes& wishes, const Subject& subject)
+      : table_(table), identity_(identity), wishes_(wishes), subject_(subject) {}
+
+  Result<Choice> choose() const {
+    const Result<TierWish> wish = wished_tier(wishes_);
+    if (!wish) return wish.error();
+    if (!wishes_.service_class.empty() && table_.classes.find(wishes_.service_class) == nullptr) {
+      return Error::invalid(kClassHeader,
+                            "There is no service class of that name; there are " + table_.classes.names());
+    }
+    if (auto ruled = by_rule(true)) return std::move(*ruled);
+    if (!wishes_.service_class.empty()) return by_name(*wish);
+    if (auto ruled = by_rule(false); ruled && (!wish->tier || tier_of(*ruled) == *wish->tier)) return std::move(*ruled);
+    return by_key(*wish);
+  }
+
+ private:
+  static Tier tier_of(const Choice& choice) { return choice.service_class->limits().tier; }
+
+  std::optional<Choice> by_rule(bool overriding) const {
+    const RuleFacts facts{identity_.name, subject_.tenant, subject_.application, subject_.user,
+                          wishes_.model,  wishes_.path,    &wishes_.headers,     wishes_.prompt_tokens};
+    for (std::size_t i = 0; i < table_.rules.size(); ++i) {
+      const RuleOptions& rule = table_.rules[i];
+      if ((overriding && !rule.overrides_request) || !matches(rule, facts)) continue;
+      const ServiceClass* found = table_.classes.find(rule.service_class);
+      if (found == nullptr || !may_use(identity_, *found)) continue;
+      return Choice{found, "rule " + std::to_string(i + 1)};
+    }
+    return std::nullopt;
+  }
+
+  Result<Choice> by_name(const TierWish& wish) const {
+    const ServiceClass* named = table_.classes.find(wishes_.service_class);
+    if (wish.tier && named->limits().tier != *wish.tier) {
+      return Error::invalid(wish.field, "Class " + named->name + " is in the " + to_string(named->limits().tier) +
+                                            " tier: ask for one of the two");
+    }
+    if (!may_use(identity_, *named))
+      return Error::invalid(kClassHeader, "This API key may only ask for the batch tier");
+    return Choice{named, "header x-takt-class"};
+  }
+
+  Result<Choice> by_key(const TierWish& wish) const {
+    const char* why = identity_.service_class.empty() ? "default" : "the key's class";
+    const ServiceClass* chosen = table_.classes.find(default_class(identity_));
+    if (chosen == nullptr) return Error::internal("The default class is gone");
+    if (wish.tier && chosen->limits().tier != *wish.tier) {
+      chosen = table_.classes.find(*wish.tier == Tier::kBatch ? kBatchClass : kDefaultClass);
+      why = wish.field;
+    }
+    if (!may_use(identity_, *chosen)) return Error::invalid(wish.field, "This API key may only ask for the batch tier");
+    return Choice{chosen, why};
+  }
+
+  const RoutingTable& table_;
+  const Identity& identity_;
+  const Wishes& wishes_;
+  const Subject& subject_;
+};
 
 }  // namespace
 
+Result<RoutingTable> RoutingTable::create(const RouteOptions& options, const LocalTime& now,
+                                          const RoutingTable* before) {
+  auto classes = ServiceClasses::create(options.classes, now, before != nullptr ? &before->classes : nullptr);
+  if (!classes) return classes.error();
+  auto keys = KeyRing::create(options.keys, *classes);
+  if (!keys) return keys.error();
+  for (std::size_t i = 0; i < options.rules.size(); ++i) {
+    const RuleOptions& rule = options.rules[i];
+    const std::string where = "route." + std::to_string(i + 1) + ".";
+    if (Status sound = check_rule(rule); !sound)
+      return Error::invalid(where + sound.error().field, sound.error().message);
+    if (classes->find(rule.service_class) == nullptr) {
+      return Error::invalid(where + "class",
+                            "there is no class '" + rule.service_class + "'; there are " + classes->names());
+    }
+    for (const std::string& name : rule.key) {
+      if (name.find('*') != std::string::npos || keys->find_name(name)) continue;
+      return Error::invalid(where + "key", "no key is named '" + name + "': the key file gives names (name=NAME)");
+    }
+  }
+  return RoutingTable{std::move(*keys), std::move(*classes), options.rules};
+}
+
+void Router::replace(RoutingTable table) {
+  auto fresh = std::make_shared<const RoutingTable>(std::move(table));
+  const std::lock_guard lock(mutex_);
+  table_.swap(fresh);
+}
+
+std::shared_ptr<const RoutingTable> Router::table() const {
+  const std::lock_guard lock(mutex_);
+  return table_;
+}
+
 std::optional<Identity> Router::identify(std::string_view authorization, std::string_view x_api_key) const {
-  if (keys_.empty()) return Identity{};
-  auto by_bearer = keys_.find(bearer_key(authorization));
-  auto by_header = keys_.find(x_api_key);
+  const auto held = table();
+  if (held->keys.empty()) return Identity::anybody();
+  auto by_bearer = held->keys.find(bearer_key(authorization));
+  auto by_header = held->keys.find(x_api_key);
   return by_bearer ? by_bearer : by_header;
 }
 
@@ -83,25 +213,34 @@ RequestLabels Router::labels_of(const Identity& identity) const {
   RequestLabels labels;
   labels.application = identity.application;
   labels.tenant = identity.tenant;
-  if (const ServiceClass* service_class = find_service_class(default_class(identity))) {
+  if (const ServiceClass* service_class = table()->classes.find(default_class(identity))) {
     labels.service_class = service_class->name;
-    labels.tier = service_class->tier;
+    labels.tier = service_class->limits().tier;
   }
   return labels;
 }
 
 Result<Route> Router::route(const Identity& identity, const Wishes& wishes) const {
-  Result<const ServiceClass*> chosen = choose_class(identity, wishes);
-  if (!chosen) return chosen.error();
-  const ServiceClass& service_class = **chosen;
+  const auto held = table();
+  Result<Subject> subject = subject_of(identity, wishes);
+  if (!subject) return subject.error();
+  Result<Choice> choice = ClassChoice(*held, identity, wishes, *subject).choose();
+  if (!choice) return choice.error();
+  Result<Duration> deadline = deadline_of(wishes);
+  if (!deadline) return deadline.error();
+  const ServiceClass& service_class = *choice->service_class;
   Route route;
-  route.labels.application = identity.application;
-  route.labels.tenant = identity.tenant;
-  route.labels.user = wishes.user;
+  route.labels.application = std::move(subject->application);
+  route.labels.tenant = std::move(subject->tenant);
+  route.labels.user = std::move(subject->user);
   route.labels.service_class = service_class.name;
-  route.labels.tier = service_class.tier;
-  route.targets = service_class.targets;
-  route.cache_salt = identity.cache_salt;
+  route.labels.tier = service_class.limits().tier;
+  route.targets = service_class.settings.targets;
+  route.service_class = service_class.index;
+  route.weight = identity.weight;
+  route.deadline = *deadline;
+  route.cache_salt = subject->by_header ? cache_salt_of(route.labels.tenant) : identity.cache_salt;
+  route.why = std::move(choice->why);
   return route;
 }
 

@@ -63,7 +63,8 @@ struct WindowOptions {
   std::uint32_t min_batch = 1;
   double served_ratio = 0.0;
   Duration max_wait{0};
-  // Never holds while nothing runs: the machine would idle for nothing, and a lone request would wait for mates.
+  // Never holds while nothing runs: the machine would idle for nothing, and a lone request would wait for mates. Nor
+  // anybody longer than the class allows (ServiceTargets::window).
   bool adaptive = true;
 
   bool holds() const { return (min_batch > 1 || served_ratio > 0.0) && max_wait > Duration::zero(); }

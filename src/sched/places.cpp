@@ -37,6 +37,15 @@ void follow_gate(TierQueues& queues, TimePoint now) {
   queues.ordered_to = queues.open_to;
 }
 
+void change_order(TierQueues& queues, OrderRule rule, TimePoint now) {
+  if (queues.starting.rule() == rule) return;
+  for (ScheduledSequence& s : queues.unstarted) {
+    if (s.flow != nullptr) hold_again(queues, s, now);
+  }
+  queues.starting.set_rule(rule);
+  queues.ordered_to = 0;
+}
+
 void leave_unstarted(TierQueues& queues, SequenceList::iterator s, bool started) noexcept {
   if (s->flow != nullptr) queues.starting.leave(*s, queues.ledger);
   if (s == queues.unstarted.begin()) {

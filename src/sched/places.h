@@ -45,6 +45,8 @@ struct SequencePlaces {
 
 // Brings the order of a tier's unstarted sequences in line with its gate: cost by what was let through.
 void follow_gate(TierQueues& queues, TimePoint now);
+// Another rule for the order of those that may start; follow_gate() puts them in again.
+void change_order(TierQueues& queues, OrderRule rule, TimePoint now);
 // `sequence` is about to leave the list of unstarted ones: because it `started`, or was given up.
 void leave_unstarted(TierQueues& queues, SequenceList::iterator sequence, bool started) noexcept;
 

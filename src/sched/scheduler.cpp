@@ -111,6 +111,49 @@ void Scheduler::promote_sibling(SequenceId leader, TimePoint now) noexcept {
   }
 }
 
+void Scheduler::reconfigure(const SchedulerOptions& options, TimePoint now) {
+  transition_ = Transition{options, arrivals_};
+  // A closed batch has had those that are there, however they came.
+  std::size_t started = places_.running.size();
+  for (const TierQueues& queues : places_.tiers) started += queues.resuming.size() + queues.siblings.size();
+  history_.batch_members = static_cast<std::uint32_t>(started);
+  // A rule that was already in force needs no transition, and one that is still in transition goes on.
+  const bool frees_blocks = options_.preemption != PreemptionRule::kNone;
+  const PreemptionRule before = options_.preemption;
+  options_ = options;
+  if (frees_blocks && options.preemption == PreemptionRule::kNone) options_.preemption = before;
+  breaker_.set_options(options.breaker);
+  for (TierQueues& queues : places_.tiers) {
+    queues.ledger.set_weights(options.fair);
+    change_order(queues, options.order, now);
+  }
+  settle();
+}
+
+void Scheduler::set_reserve(SequenceId sequence, std::uint32_t tokens) {
+  const auto it = by_id_.find(sequence);
+  if (it != by_id_.end()) it->second->facts.reserve_tokens = tokens;
+}
+
+// Brings the rules as far to what is wanted as those who run allow.
+void Scheduler::settle() {
+  if (!transition_) return;
+  const SchedulerOptions& wanted = transition_->wanted;
+  const auto running = static_cast<std::uint32_t>(places_.running.size());
+  options_.max_step_tokens = std::max(wanted.max_step_tokens, running + 1);
+  const auto is_old = [&](const ScheduledSequence& s) {
+    return s.order <= transition_->last_of_old && s.state != SequenceState::kUnstarted;
+  };
+  bool old_ones = std::any_of(places_.running.begin(), places_.running.end(), is_old);
+  for (const TierQueues& queues : places_.tiers) {
+    old_ones =
+        old_ones || std::any_of(queues.resuming.begin(), queues.resuming.end(), is_old) || !queues.siblings.empty();
+  }
+  if (!old_ones) options_.preemption = wanted.preemption;
+  if (options_.max_step_tokens == wanted.max_step_tokens && options_.preemption == wanted.preemption)
+    transition_.reset();
+}
+
 std::vector<SequenceId> Scheduler::expired(TimePoint now) const {
   std::vector<SequenceId> ids;
   for (const auto& [at, id] : expiries_) {
@@ -177,6 +220,7 @@ std::vector<SequenceId> Scheduler::holders(const CapacityView& view) const {
 }
 
 void Scheduler::open_gates(TimePoint now) {
+  settle();
   if (takt::open_gates(options_, places_, now)) history_.batch_members = 0;
   for (TierQueues& queues : places_.tiers) follow_gate(queues, now);
 }

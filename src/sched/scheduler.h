@@ -49,6 +49,14 @@ class Scheduler {
   // Forgets the sequence, wherever it is. A leader that goes early hands its part to the next sibling.
   void remove(SequenceId sequence, TimePoint now);
 
+  // Other rules, from the next plan on. Sequences that run go on, whatever the rules they joined under: seats that
+  // there are too many of are not taken again; while more run than a step shall have rows, each still gets its row; and
+  // preemption goes on until nobody is left who joined when it was allowed, since nothing else could free blocks for
+  // them. Reserves of sequences that are there are set by set_reserve().
+  void reconfigure(const SchedulerOptions& options, TimePoint now);
+  // Positions whose blocks it takes when it is admitted the next time; 0: those of its known tokens.
+  void set_reserve(SequenceId sequence, std::uint32_t tokens);
+
   // Sequences whose time in the queue is over. They stay until removed.
   std::vector<SequenceId> expired(TimePoint now) const;
   std::optional<TimePoint> next_expiry() const;
@@ -97,9 +105,16 @@ class Scheduler {
   void close_batch(const StepPlan& plan, const Entrance& entrance);
   void name_waits(const Entrance& entrance, StepPlan& plan, TimePoint now);
   void note_passed_over(const StepPlan& plan, TimePoint now);
+  void settle();
 
-  SchedulerOptions options_;
+  SchedulerOptions options_;  // those in force
   ModelIndex model_;
+  // After a change, until no sequence is left that needs the old rules.
+  struct Transition {
+    SchedulerOptions wanted;
+    std::uint64_t last_of_old = 0;  // order of the last sequence that came before the change
+  };
+  std::optional<Transition> transition_;
   SequencePlaces places_;
   PlanScratch scratch_;
   CascadeBreaker breaker_;

@@ -267,8 +267,9 @@ void Answer::conclude(TimePoint ended, TimePoint now) {
 void Answer::end(AnswerOutcome outcome, TimePoint at, const api::ApiError* error) {
   exchange_->over.store(true);  // before anything else: see Exchange
   outcome_ = outcome;
-  if (!options_.access_log) return;
   const api::Usage used = usage();
+  leave_quota(*exchange_, used.completion_tokens);
+  if (!options_.access_log) return;
   AccessEntry entry;
   entry.id = exchange_->id;
   entry.labels = plan_.labels;

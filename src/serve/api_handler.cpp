@@ -10,6 +10,7 @@
 #include "serve/access_log.h"
 #include "serve/admin_access.h"
 #include "serve/admin_requests.h"
+#include "serve/request_head.h"
 
 namespace takt::serve {
 
@@ -23,13 +24,22 @@ api::ApiError overloaded(std::string message, const WorkerPool& workers) {
       {}};
 }
 
-route::Wishes wishes_of(const http::Request& head) {
-  return {std::string(head.header("x-takt-class")), std::string(head.header("x-takt-tier")), {}, {}};
+constexpr std::size_t kLongestSupersedeKey = 256;
+constexpr const char* kSupersedeHeader = "x-takt-supersede";
+
+bool generates(const EndpointRule& rule) {
+  return rule.endpoint == Endpoint::kChat || rule.endpoint == Endpoint::kCompletions;
+}
+
+api::ApiError to_api_error(const route::QuotaRefusal& refusal) {
+  api::ApiError error = api::to_api_error(refusal.error);
+  error.retry_after_seconds = refusal.retry_after_seconds;
+  return error;
 }
 
 bool asks_for_an_answer(std::string_view path) {
   const EndpointRule* rule = find_endpoint(path).find("POST");
-  return rule != nullptr && (rule->endpoint == Endpoint::kChat || rule->endpoint == Endpoint::kCompletions);
+  return rule != nullptr && generates(*rule);
 }
 
 }  // namespace
@@ -37,8 +47,8 @@ bool asks_for_an_answer(std::string_view path) {
 ApiHandler::ApiHandler(ServeContext context, ServeOptions options)
     : context_(std::move(context)),
       options_(options),
-      model_list_(api::model_list(context_.models.cards())),
       ids_(context_.unix_seconds()),
+      quotas_(context_.clock),
       body_worker_(context_, options_, ids_),
       control_workers_("takt-control", 1, kMaxControlRequests),
       bodies_(options) {}
@@ -64,14 +74,33 @@ std::variant<ApiHandler::Caller, api::ApiError> ApiHandler::let_in(const http::R
     context_.status.count_refusal(context_.router.labels_of(caller.identity), ErrorCode::kUnavailable);
     return api::draining(options_.drain_retry_after_seconds);
   }
-  const bool generates = caller.rule->endpoint == Endpoint::kChat || caller.rule->endpoint == Endpoint::kCompletions;
-  if (!generates) return caller;
-  const auto route = context_.router.route(caller.identity, wishes_of(head));
-  if (!route) {
-    context_.status.count_refusal(context_.router.labels_of(caller.identity), route.error().code);
-    return api::to_api_error(route.error());
+  if (generates(*caller.rule)) {
+    if (auto refused = judge(head, caller)) return std::move(*refused);
   }
   return caller;
+}
+
+// What can be told of a generation request by its head.
+std::optional<api::ApiError> ApiHandler::judge(const http::Request& head, Caller& caller) const {
+  const auto refuse = [&](const Error& error) {
+    context_.status.count_refusal(context_.router.labels_of(caller.identity), error.code);
+  };
+  caller.wishes = wishes_of(head);
+  auto route = context_.router.route(caller.identity, caller.wishes);
+  const std::string_view key = head.header(kSupersedeHeader);
+  Status sound = route ? Status() : Status(route.error());
+  if (sound && key.size() > kLongestSupersedeKey)
+    sound = Error::invalid(kSupersedeHeader, "'x-takt-supersede' may have 256 bytes");
+  if (!sound) {
+    refuse(sound.error());
+    return api::to_api_error(sound.error());
+  }
+  if (!key.empty()) caller.supersede_key = supersede_key(route->labels, key);
+  if (const auto refused = quotas_.check(caller.identity.key_id, caller.identity.limits)) {
+    refuse(refused->error);
+    return to_api_error(*refused);
+  }
+  return std::nullopt;
 }
 
 std::optional<http::Response> ApiHandler::refuse_by_head(const http::Request& head) {
@@ -98,10 +127,28 @@ void ApiHandler::handle(http::Request request, std::shared_ptr<http::Responder> 
   }
   Caller& known = std::get<Caller>(caller);
   exchange->identity = std::move(known.identity);
-  exchange->wishes = wishes_of(request);
+  exchange->wishes = std::move(known.wishes);
   exchange->early_status = request.header("x-takt-early-status") == "1";
   exchange->load = &context_.delivery.load();
+  if (generates(*known.rule)) {
+    auto entered = quotas_.enter(exchange->identity.key_id, exchange->identity.limits);
+    if (const auto* refused = std::get_if<route::QuotaRefusal>(&entered)) {
+      context_.status.count_refusal(context_.router.labels_of(exchange->identity), refused->error.code);
+      const api::ApiError error = to_api_error(*refused);
+      note_refusal(*exchange, request, error);
+      return answer_error(*exchange, error);
+    }
+    exchange->quota = std::move(std::get<0>(entered));
+    if (!known.supersede_key.empty()) supersede(known.supersede_key, exchange);
+  }
   dispatch(*known.rule, std::move(request), exchange);
+}
+
+void ApiHandler::supersede(const std::string& key, const ExchangePtr& exchange) {
+  const ExchangePtr before = latest_.replace(key, exchange);
+  if (before == nullptr) return;
+  before->superseded.store(true);
+  context_.delivery.fail(before->id, api::superseded());
 }
 
 bool ApiHandler::wait_until_idle(Duration limit) const {
@@ -117,13 +164,17 @@ void ApiHandler::dispatch(const EndpointRule& rule, http::Request request, const
     case Endpoint::kReady:
       return answer_ready(*exchange);
     case Endpoint::kModels:
-      return answer_json(*exchange, 200, model_list_);
+      return answer_json(*exchange, 200, api::model_list(context_.models.cards(exchange->identity)));
     case Endpoint::kModel:
       return answer_model(*exchange, request.path.substr(rule.path.size()));
     case Endpoint::kMetrics:
       return answer_metrics(exchange);
     case Endpoint::kConfig:
-      return answer_json(*exchange, 200, context_.config.effective());
+      if (context_.config == nullptr) return answer_error(*exchange, api::unknown_path(request.path));
+      return answer_admin(exchange, [this] { return context_.config->effective(); });
+    case Endpoint::kChangeConfig:
+      if (context_.config == nullptr) return answer_error(*exchange, api::unknown_path(request.path));
+      return answer_admin(exchange, [this, body = std::move(request.body)] { return changed_config(body); });
     case Endpoint::kRequests:
       return answer_admin(exchange,
                           [this, query = std::move(request.query)] { return requests_answer(context_.status, query); });
@@ -148,7 +199,7 @@ void ApiHandler::answer_ready(const Exchange& exchange) const {
 
 void ApiHandler::answer_model(const Exchange& exchange, const std::string& name) const {
   std::vector<std::string> names;
-  for (const api::ModelCard& card : context_.models.cards()) {
+  for (const api::ModelCard& card : context_.models.cards(exchange.identity)) {
     if (card.name == name) return answer_json(exchange, 200, api::model_card(card));
     names.push_back(card.name);
   }
@@ -182,6 +233,12 @@ void ApiHandler::note_refusal(const Exchange& exchange, const http::Request& hea
   RequestLabels labels;
   labels.service_class = "-";
   log_refusal(exchange, labels, error, context_.clock.now());
+}
+
+std::variant<std::string, api::ApiError> ApiHandler::changed_config(const std::string& body) const {
+  auto changed = context_.config->change(body);
+  if (!changed) return api::to_api_error(changed.error());
+  return std::move(*changed);
 }
 
 void ApiHandler::post_body(Endpoint endpoint, std::string body, const ExchangePtr& exchange) {

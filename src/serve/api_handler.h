@@ -15,6 +15,7 @@
 #include "serve/endpoints.h"
 #include "serve/exchange.h"
 #include "serve/options.h"
+#include "serve/supersede.h"
 #include "serve/worker_pool.h"
 
 namespace takt::serve {
@@ -41,8 +42,12 @@ class ApiHandler final : public http::Handler {
   struct Caller {
     const EndpointRule* rule = nullptr;
     route::Identity identity;
+    route::Wishes wishes;       // of a generation request's head
+    std::string supersede_key;  // empty: it takes nobody's place
   };
   std::variant<Caller, api::ApiError> let_in(const http::Request& head) const;
+  std::optional<api::ApiError> judge(const http::Request& head, Caller& caller) const;
+  void supersede(const std::string& key, const ExchangePtr& exchange);
   void dispatch(const EndpointRule& rule, http::Request request, const ExchangePtr& exchange);
   void answer_ready(const Exchange& exchange) const;
   void answer_model(const Exchange& exchange, const std::string& name) const;
@@ -50,16 +55,18 @@ class ApiHandler final : public http::Handler {
   // `make_answer` gives the body, or an error; it may take a while.
   void answer_admin(const ExchangePtr& exchange, std::function<std::variant<std::string, api::ApiError>()> make_answer);
   void note_refusal(const Exchange& exchange, const http::Request& head, const api::ApiError& error) const;
+  std::variant<std::string, api::ApiError> changed_config(const std::string& body) const;
   void post_body(Endpoint endpoint, std::string body, const ExchangePtr& exchange);
   void refuse_body(const Exchange& exchange, const api::ApiError& error);
 
   const ServeContext context_;
   const ServeOptions options_;
-  const std::string model_list_;
   RequestIds ids_;
+  mutable route::QuotaLedger quotas_;
+  SupersedeTable latest_;
   BodyWorker body_worker_;
   std::atomic<bool> draining_{false};
-  WorkerPool control_workers_;  // metrics: never behind anybody's prompt
+  WorkerPool control_workers_;  // metrics and settings: never behind anybody's prompt
   BodyQueue bodies_;            // last: its jobs use all of the above
 };
 

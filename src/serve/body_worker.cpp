@@ -48,7 +48,7 @@ void BodyWorker::work_on(Endpoint endpoint, const std::string& body, const Excha
   RequestLabels labels = context_.router.labels_of(exchange->identity);
   Status status;
   try {
-    status = dispatch(endpoint, body, exchange, labels);
+    status = exchange->superseded.load() ? Status(api::superseded()) : dispatch(endpoint, body, exchange, labels);
   } catch (const std::exception& failure) {
     spdlog::error("request {}: {}", api::request_name(exchange->id), failure.what());
     status = Error::internal("The request could not be worked on");
@@ -81,13 +81,13 @@ Status BodyWorker::dispatch(Endpoint endpoint, const std::string& body, const Ex
 Status BodyWorker::chat(const std::string& body, const ExchangePtr& exchange, RequestLabels& labels) {
   auto request = api::parse_chat(body, options_.api);
   if (!request) return request.error();
-  auto route = route_of(*exchange, request->options);
+  const auto model = context_.models.find(request->options.model, exchange->identity);
+  if (!model) return model.error();
+  const PromptSize size{request->conversation.messages.size(), 1};
+  auto route = route_of(*exchange, **model, request->options, size);
   if (!route) return route.error();
   labels = route->labels;
-  const auto model = context_.models.find(request->options.model);
-  if (!model) return model.error();
-  if (auto door = check_door(**model, request->options, {labels.tier, request->conversation.messages.size(), 1}); !door)
-    return door;
+  if (auto door = check_door(**model, request->options, *route, size); !door) return door;
   if (exchange->client_gone.load()) return {};
   auto prompt = build_chat_prompt(**model, request->conversation, Purpose::kAnswer);
   if (!prompt) return prompt.error();
@@ -99,14 +99,14 @@ Status BodyWorker::chat(const std::string& body, const ExchangePtr& exchange, Re
 Status BodyWorker::completions(const std::string& body, const ExchangePtr& exchange, RequestLabels& labels) {
   auto request = api::parse_completion(body, options_.api);
   if (!request) return request.error();
-  auto route = route_of(*exchange, request->options);
-  if (!route) return route.error();
-  labels = route->labels;
-  const auto model = context_.models.find(request->options.model);
+  const auto model = context_.models.find(request->options.model, exchange->identity);
   if (!model) return model.error();
   const std::size_t count = request->prompts.size();
-  if (auto door = check_door(**model, request->options, {labels.tier, prompt_bytes(request->prompts), count}); !door)
-    return door;
+  const PromptSize size{prompt_bytes(request->prompts), count};
+  auto route = route_of(*exchange, **model, request->options, size);
+  if (!route) return route.error();
+  labels = route->labels;
+  if (auto door = check_door(**model, request->options, *route, size); !door) return door;
   Generation generation{api::AnswerKind::kCompletion, *model,        std::move(*route),
                         std::move(request->options),  request->echo, {}};
   for (std::size_t i = 0; i < count; ++i) {
@@ -121,7 +121,7 @@ Status BodyWorker::completions(const std::string& body, const ExchangePtr& excha
 Status BodyWorker::tokenize(const std::string& body, const Exchange& exchange) const {
   auto request = api::parse_tokenize(body, options_.api);
   if (!request) return request.error();
-  const auto model = context_.models.find(request->model);
+  const auto model = context_.models.find(request->model, exchange.identity);
   if (!model) return model.error();
   api::TokenizeAnswer answer;
   answer.model = (*model)->name;
@@ -148,7 +148,7 @@ Status BodyWorker::tokenize(const std::string& body, const Exchange& exchange) c
 Status BodyWorker::detokenize(const std::string& body, const Exchange& exchange) const {
   auto request = api::parse_detokenize(body, options_.api);
   if (!request) return request.error();
-  const auto model = context_.models.find(request->model);
+  const auto model = context_.models.find(request->model, exchange.identity);
   if (!model) return model.error();
   if (auto known = check_in_vocabulary(**model, request->tokens, "tokens"); !known) return known;
   Utf8Stream utf8;
@@ -158,25 +158,46 @@ Status BodyWorker::detokenize(const std::string& body, const Exchange& exchange)
   return {};
 }
 
-Result<route::Route> BodyWorker::route_of(const Exchange& exchange, const api::GenerationOptions& options) const {
+Result<route::Route> BodyWorker::route_of(const Exchange& exchange, const ServedModel& model,
+                                          const api::GenerationOptions& options, const PromptSize& size) const {
   route::Wishes wishes = exchange.wishes;
   wishes.service_tier = options.service_tier;
-  wishes.user = options.user;
+  if (wishes.user.empty()) wishes.user = options.user;
+  wishes.model = model.name;
+  wishes.prompt_tokens = size.bytes / kBytesPerToken;
   return context_.router.route(exchange.identity, wishes);
 }
 
 Status BodyWorker::check_door(const ServedModel& model, const api::GenerationOptions& options,
-                              const PromptSize& size) const {
+                              const route::Route& route, const PromptSize& size) const {
   if (auto known = check_in_vocabulary(model, options.stop_tokens, "stop_token_ids"); !known) return known;
   if (auto known = check_in_vocabulary(model, options.sampling.logit_bias); !known) return known;
   // A prompt beyond the context gets its own, better answer once its tokens are counted.
   const std::size_t estimate =
       std::min<std::size_t>(size.bytes / kBytesPerToken + size.prompts, size.prompts * model.max_request_tokens);
-  return model.engine->check_room(size.tier, estimate, static_cast<std::uint32_t>(options.choices * size.prompts));
+  return model.engine->check_room({route.labels.tier, route.service_class}, estimate,
+                                  static_cast<std::uint32_t>(options.choices * size.prompts));
+}
+
+// The prompts count against the key's minute before anything is computed. False: refused, and answered.
+bool BodyWorker::charge_prompts(const Generation& generation, const Exchange& exchange) const {
+  if (exchange.quota == nullptr) return true;
+  std::uint64_t tokens = 0;
+  for (const BuiltPrompt& prompt : generation.prompts) tokens += prompt.tokens.size();
+  const auto refused = exchange.quota->charge_prompt(tokens);
+  if (!refused) return true;
+  context_.status.count_refusal(generation.route.labels, refused->error.code);
+  api::ApiError error = api::to_api_error(refused->error);
+  error.retry_after_seconds = refused->retry_after_seconds;
+  if (options_.access_log) log_refusal(exchange, generation.route.labels, error, context_.clock.now());
+  answer_error(exchange, error);
+  return false;
 }
 
 Status BodyWorker::generate(Generation generation, const ExchangePtr& exchange) {
   if (exchange->client_gone.load()) return {};
+  if (exchange->superseded.load()) return api::superseded();
+  if (!charge_prompts(generation, *exchange)) return {};
   const api::GenerationOptions& options = generation.options;
   const std::uint64_t seed = options.seed ? *options.seed : fresh_seed() & kOwnSeedMask;
   std::vector<EngineRequest> requests = engine_requests(generation, *exchange, seed);
@@ -208,6 +229,10 @@ Status BodyWorker::generate(Generation generation, const ExchangePtr& exchange) 
       context_.delivery.fail(exchange->id, accepted.error());
       return {};
     }
+    if (exchange->superseded.load()) {
+      context_.delivery.fail(exchange->id, api::superseded());
+      return {};
+    }
     if (nobody_waits(*exchange)) {
       generation.model->engine->cancel(id, CancelCause::kClientGone);
       context_.delivery.abandon(exchange->id, CancelCause::kClientGone);
@@ -224,6 +249,9 @@ std::vector<EngineRequest> BodyWorker::engine_requests(const Generation& generat
   common.model = generation.model->index;
   common.labels = generation.route.labels;
   common.targets = generation.route.targets;
+  common.service_class = generation.route.service_class;
+  common.weight = generation.route.weight;
+  common.deadline = generation.route.deadline;
   common.cache_salt = generation.route.cache_salt;
   common.arrival = exchange.arrival;
   common.choices = options.choices;

@@ -41,7 +41,6 @@ class BodyWorker {
   };
 
   struct PromptSize {
-    Tier tier;
     std::size_t bytes;
     std::size_t prompts;
   };
@@ -52,9 +51,12 @@ class BodyWorker {
   Status tokenize(const std::string& body, const Exchange& exchange) const;
   Status detokenize(const std::string& body, const Exchange& exchange) const;
 
-  Result<route::Route> route_of(const Exchange& exchange, const api::GenerationOptions& options) const;
+  Result<route::Route> route_of(const Exchange& exchange, const ServedModel& model,
+                                const api::GenerationOptions& options, const PromptSize& size) const;
   // Everything about a request that can be told before its prompts are tokenized.
-  Status check_door(const ServedModel& model, const api::GenerationOptions& options, const PromptSize& size) const;
+  Status check_door(const ServedModel& model, const api::GenerationOptions& options, const route::Route& route,
+                    const PromptSize& size) const;
+  bool charge_prompts(const Generation& generation, const Exchange& exchange) const;
   Status generate(Generation generation, const ExchangePtr& exchange);
   std::vector<EngineRequest> engine_requests(const Generation& generation, const Exchange& exchange,
                                              std::uint64_t seed);

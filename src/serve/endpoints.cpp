@@ -19,6 +19,7 @@ constexpr EndpointRule kRules[] = {
     {"POST", "/v1/tokenize", Access::kNeedsKey, Endpoint::kTokenize},
     {"POST", "/v1/detokenize", Access::kNeedsKey, Endpoint::kDetokenize},
     {"GET", "/admin/config", Access::kNeedsAdmin, Endpoint::kConfig},
+    {"POST", "/admin/config", Access::kNeedsAdmin, Endpoint::kChangeConfig},
     {"GET", "/admin/requests", Access::kNeedsAdmin, Endpoint::kRequests},
     {"GET", "/admin/requests/", Access::kNeedsAdmin, Endpoint::kRequest},
 };

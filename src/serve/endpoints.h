@@ -20,6 +20,7 @@ enum class Endpoint : std::uint8_t {
   kTokenize,
   kDetokenize,
   kConfig,
+  kChangeConfig,
   kRequests,
   kRequest
 };

@@ -13,6 +13,7 @@
 #include "core/ids.h"
 #include "http/handler.h"
 #include "route/key_ring.h"
+#include "route/quota.h"
 #include "route/router.h"
 #include "serve/load_estimate.h"
 
@@ -26,11 +27,14 @@ struct Exchange {
   std::shared_ptr<http::Responder> responder;
   // A stream's status line is wanted at acceptance already, and its place in the queue while it waits.
   bool early_status = false;
-  const LoadEstimate* load = nullptr;  // outlives the exchange; null: nothing is known
+  std::shared_ptr<route::QuotaLedger::Ticket> quota;  // null: the key has no limits
+  const LoadEstimate* load = nullptr;                 // outlives the exchange; null: nothing is known
 
   // The client has gone or was cut. Set before anybody is told: a thread that has just handed this exchange on looks
   // here afterwards, so whatever the order, somebody cancels what was handed on.
   std::atomic<bool> client_gone{false};
+  // A newer request took its place; set, likewise, before anybody is told.
+  std::atomic<bool> superseded{false};
   // The answer has ended, one way or the other. Set, likewise, before the engine is told.
   std::atomic<bool> over{false};
 };
@@ -44,6 +48,9 @@ class RequestIds {
  private:
   std::atomic<std::uint64_t> next_;
 };
+
+// The answer is about to end, with so many tokens: its place among its key's requests is free before the caller knows.
+void leave_quota(const Exchange& exchange, std::uint64_t answer_tokens);
 
 // Headers that every answer carries.
 inline http::Headers answer_headers(RequestId id) {

@@ -20,19 +20,22 @@ Result<ModelRegistry> ModelRegistry::create(std::vector<ServedModel> models) {
   return registry;
 }
 
-Result<const ServedModel*> ModelRegistry::find(std::string_view asked) const {
+Result<const ServedModel*> ModelRegistry::find(std::string_view asked, const route::Identity& caller) const {
+  const bool any = asked.empty() || asked == "default";
   std::vector<std::string> names;
   for (const ServedModel& model : models_) {
-    if (model.name == asked) return &model;
+    if (!caller.may_use_model(model.name)) continue;
+    if (any || model.name == asked) return &model;
     names.push_back(model.name);
   }
-  if (asked.empty() || asked == "default") return &models_.front();
   return api::unknown_model(asked, names);
 }
 
-std::vector<api::ModelCard> ModelRegistry::cards() const {
+std::vector<api::ModelCard> ModelRegistry::cards(const route::Identity& caller) const {
   std::vector<api::ModelCard> cards;
-  for (const ServedModel& model : models_) cards.push_back({model.name, model.created, model.max_request_tokens});
+  for (const ServedModel& model : models_) {
+    if (caller.may_use_model(model.name)) cards.push_back({model.name, model.created, model.max_request_tokens});
+  }
   return cards;
 }
 

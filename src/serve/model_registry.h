@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "core/ids.h"
 #include "core/submitter.h"
+#include "route/key_ring.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
 
@@ -32,9 +33,11 @@ class ModelRegistry {
   // Errors: kInvalidArgument.
   static Result<ModelRegistry> create(std::vector<ServedModel> models);
 
-  // An empty name and "default" mean the first model. Errors: kNotFound with the names there are.
-  Result<const ServedModel*> find(std::string_view asked) const;
-  std::vector<api::ModelCard> cards() const;
+  // An empty name and "default" mean the first model that this caller may use. Errors: kNotFound with the names of
+  // those.
+  Result<const ServedModel*> find(std::string_view asked, const route::Identity& caller) const;
+  // What this caller may use.
+  std::vector<api::ModelCard> cards(const route::Identity& caller) const;
 
  private:
   std::vector<ServedModel> models_;

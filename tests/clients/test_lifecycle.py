@@ -91,7 +91,7 @@ def test_sighup_is_logged_and_ends_nothing(start, connect):
     for _ in range(2):
         lines = len(server.lines)
         server.signal(signal.SIGHUP)
-        wait_until(lambda: any("SIGHUP ignored" in line for line in list(server.lines)[lines:]), "the log line")
+        wait_until(lambda: any("configuration reloaded" in line for line in list(server.lines)[lines:]), "the log line")
     chunks = list(stream)
     assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "stop"
     assert server.get("/ready")[0] == 200

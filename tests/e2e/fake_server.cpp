@@ -52,9 +52,11 @@ bool FakeServer::build() {
   if (!engine) return failed(engine.error());
   engine_ = std::move(engine).value();
 
-  auto keys = route::KeyRing::create(settings_.keys);
-  if (!keys) return failed(keys.error());
-  router_ = std::make_unique<route::Router>(std::move(keys).value());
+  route::RouteOptions routing;
+  routing.keys = settings_.keys;
+  auto table = route::RoutingTable::create(routing, {}, nullptr);
+  if (!table) return failed(table.error());
+  router_ = std::make_unique<route::Router>(std::move(table).value());
   serve::ServedModel model{"fake",
                            ModelIndex(0),
                            std::move(tokenizer).value(),
@@ -65,7 +67,8 @@ bool FakeServer::build() {
   auto models = serve::ModelRegistry::create({std::move(model)});
   if (!models) return failed(models.error());
   models_ = std::make_unique<serve::ModelRegistry>(std::move(models).value());
-  serve::ServeContext context{*models_, *router_, *this, delivery_, *this, clock_, [] { return std::int64_t{1700000000}; }};
+  serve::ServeContext context{
+      *models_, *router_, *this, delivery_, nullptr, clock_, [] { return std::int64_t{1700000000}; }};
   handler_ = std::make_unique<serve::ApiHandler>(std::move(context), settings_.serve);
 
   settings_.http.port = 0;

@@ -29,7 +29,7 @@ struct FakeServerSettings {
 // Default settings around a script.
 FakeServerSettings script(std::string text);
 
-class FakeServer final : public serve::StatusSource, public serve::ConfigSource {
+class FakeServer final : public serve::StatusSource {
  public:
   // Null, with a failure of the test, when a part cannot be started.
   static std::unique_ptr<FakeServer> start(FakeServerSettings settings);
@@ -47,7 +47,6 @@ class FakeServer final : public serve::StatusSource, public serve::ConfigSource 
   std::optional<std::string> request_json(RequestId request) const override;
   std::string slowest_requests_json(std::size_t most) const override;
   void count_refusal(const RequestLabels&, ErrorCode) override {}
-  std::string effective() const override { return "{}"; }
 
  private:
   explicit FakeServer(FakeServerSettings settings);

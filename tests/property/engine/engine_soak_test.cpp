@@ -48,7 +48,7 @@ TEST(EngineSoak, TheCostOfAStepDoesNotDrift) {
   const auto window = [&](std::size_t steps) {
     const double start = thread_cpu_seconds();
     for (std::size_t i = 0; i < steps; ++i) {
-      if (i % 3 == 0 && engine->check_room(Tier::kRealtime, 40, 1).ok() && engine->status().waiting < 8) {
+      if (i % 3 == 0 && engine->check_room({Tier::kRealtime}, 40, 1).ok() && engine->status().waiting < 8) {
         EngineRequest r;
         r.id = RequestId(++id);
         r.prompt = letters(5 + static_cast<std::uint32_t>(id % 40), static_cast<std::uint32_t>(id % 11));

@@ -70,6 +70,12 @@ class PlanReplay : public ::testing::Test {
       if (below(6) == 0) engine.cancel(RequestId(1 + below(static_cast<std::uint32_t>(id))), CancelCause::kClientGone);
       if (below(9) == 0) engine.finish_choice(RequestId(1 + below(static_cast<std::uint32_t>(id))), 0);
       if (below(20) == 0) clock.advance(std::chrono::milliseconds(300));
+      if (!changes_.empty() && below(4) == 0) {
+        EngineOptions changed = options;
+        changed.sched = changes_[below(static_cast<std::uint32_t>(changes_.size()))];
+        ASSERT_TRUE(engine.check(changed));
+        engine.reconfigure(changed);
+      }
     }
     for (int i = 0; i < 100000 && !engine.idle(); ++i) {
       if (engine.step() == StepOutcome::kDeferred) clock.advance(std::chrono::milliseconds(2));
@@ -97,12 +103,35 @@ class PlanReplay : public ::testing::Test {
   }
 
   std::string path_;
+  std::vector<SchedulerOptions> changes_;  // made at random moments of the run
   std::vector<StepCommitted> steps_;
 };
 
 TEST_F(PlanReplay, ARoomyRunComesOutTheSame) {
   run(testing::quick_script(), {}, 1);
   expect_same_plans();
+}
+
+TEST_F(PlanReplay, RunsInWhichTheRulesChangeComeOutTheSame) {
+  changes_.resize(5);
+  changes_[1].join = JoinRule::kWhenEmpty;
+  changes_[1].prefill = PrefillRule::kWhole;
+  changes_[1].padding = true;
+  changes_[1].reserve = KvReserve::kContext;
+  changes_[2].max_sequences = 2;
+  changes_[2].max_step_tokens = 3;
+  changes_[3].admission = AdmissionRule::kWorstCase;
+  changes_[3].preemption = PreemptionRule::kNone;
+  changes_[4].reserve = KvReserve::kWorstCase;
+  changes_[4].window = {4, 0.5, std::chrono::milliseconds(30), true};
+  FakeScript script = testing::quick_script();
+  script.context_tokens = 256;
+  script.block_count = 60;
+  for (unsigned seed = 1; seed <= 5; ++seed) {
+    for (const auto& file : files()) std::filesystem::remove(file);
+    run(script, {}, seed);
+    expect_same_plans();
+  }
 }
 
 TEST_F(PlanReplay, RunsWithPreemptionsComeOutTheSame) {

@@ -61,8 +61,8 @@ TEST(EngineDoor, PromptTokensAndChoicesCount) {
   EngineHarness h(script, options);
   ASSERT_TRUE(h.submit(1, letters(200), 5).ok());
   EXPECT_EQ(h.submit(2, letters(200), 5).error().code, ErrorCode::kUnavailable);
-  EXPECT_FALSE(h.engine->check_room(Tier::kRealtime, 200, 1).ok());
-  EXPECT_TRUE(h.engine->check_room(Tier::kRealtime, 50, 1).ok());
+  EXPECT_FALSE(h.engine->check_room({Tier::kRealtime}, 200, 1).ok());
+  EXPECT_TRUE(h.engine->check_room({Tier::kRealtime}, 50, 1).ok());
   h.step();  // admitted: its prompt waits no longer
   EXPECT_TRUE(h.submit(3, letters(200), 5).ok());
   ASSERT_TRUE(h.run());
@@ -165,7 +165,7 @@ TEST(EngineDoor, DrainingFinishesWhatRunsUntilItsDeadline) {
   EXPECT_FALSE(h.engine->status().ready);
   EXPECT_TRUE(h.engine->status().draining);
   EXPECT_EQ(h.submit(3, letters(5)).error().code, ErrorCode::kUnavailable);
-  EXPECT_FALSE(h.engine->check_room(Tier::kRealtime, 5, 1).ok());
+  EXPECT_FALSE(h.engine->check_room({Tier::kRealtime}, 5, 1).ok());
   ASSERT_TRUE(h.run());
   EXPECT_EQ(h.events.of(1).closed->reason, FinishReason::kLength);
   EXPECT_EQ(h.events.of(2).closed->reason, FinishReason::kFailed);

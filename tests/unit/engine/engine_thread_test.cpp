@@ -86,7 +86,7 @@ TEST(EngineThread, ManyCallersSubmitCancelAndAskAtOnceAndEveryRequestEndsOnce) {
         if (i % 5 == 0) engine->finish_choice(RequestId(id), 0);
         (void)engine->status();
         (void)engine->stall_report();
-        (void)engine->check_room(Tier::kRealtime, 10, 1);
+        (void)engine->check_room({Tier::kRealtime}, 10, 1);
       }
     });
   }

@@ -9,10 +9,16 @@
 namespace takt::route {
 namespace {
 
+ServiceClasses classes() {
+  return ServiceClasses::create(built_in_classes(), {}, nullptr).value();
+}
+
 Router router_with(std::vector<ApiKey> keys) {
-  auto ring = KeyRing::create(keys);
-  EXPECT_TRUE(ring.ok());
-  return Router(std::move(ring).value());
+  RouteOptions options;
+  options.keys = std::move(keys);
+  auto table = RoutingTable::create(options, {}, nullptr);
+  EXPECT_TRUE(table.ok());
+  return Router(std::move(table).value());
 }
 
 TEST(Router, LetsEveryoneInWithoutKeys) {
@@ -86,8 +92,8 @@ TEST(Router, AnUnknownClassIsRefusedWithTheNamesThereAre) {
   const auto route = router_with({}).route({}, {"chatt", "", "", ""});
   ASSERT_FALSE(route.ok());
   EXPECT_EQ(route.error().field, "x-takt-class");
-  for (const ServiceClass& known : service_classes())
-    EXPECT_NE(route.error().message.find(known.name), std::string::npos);
+  const ServiceClasses all = classes();
+  for (const ServiceClass& known : all.all()) EXPECT_NE(route.error().message.find(known.name), std::string::npos);
 }
 
 TEST(Router, AKeyHasAClassOfItsOwnAndCanNotRaiseItsTier) {
@@ -109,16 +115,20 @@ TEST(Router, AKeyHasAClassOfItsOwnAndCanNotRaiseItsTier) {
 }
 
 TEST(Router, AKeysClassMustExistAndFitItsTier) {
-  EXPECT_FALSE(KeyRing::create({{"sk-alpha-1", "", "", "chatt", false}}).ok());
-  EXPECT_FALSE(KeyRing::create({{"sk-alpha-1", "", "", "chat", true}}).ok());
+  EXPECT_FALSE(KeyRing::create({{"sk-alpha-1", "", "", "chatt", false}}, classes()).ok());
+  EXPECT_FALSE(KeyRing::create({{"sk-alpha-1", "", "", "chat", true}}, classes()).ok());
   EXPECT_FALSE(parse_key_file("sk-alpha-1 tier=gold\n").ok());
 }
 
 TEST(ServiceClasses, HaveTheirTargets) {
-  EXPECT_EQ(find_service_class("voice")->targets.itl, std::chrono::milliseconds(60));
-  EXPECT_EQ(find_service_class("voice")->targets.max_queue_wait, std::chrono::seconds(2));
-  EXPECT_EQ(find_service_class("agent")->targets.ttft, std::chrono::seconds(3));
-  EXPECT_EQ(find_service_class("none"), nullptr);
+  const ServiceClasses all = classes();
+  EXPECT_EQ(all.find("voice")->settings.targets.itl, std::chrono::milliseconds(60));
+  EXPECT_EQ(all.find("voice")->settings.targets.max_queue_wait, std::chrono::seconds(2));
+  EXPECT_EQ(all.find("voice")->settings.targets.window, Duration::zero());
+  EXPECT_EQ(all.find("chat")->settings.targets.window, std::chrono::milliseconds(20));
+  EXPECT_EQ(all.find("agent")->settings.targets.ttft, std::chrono::seconds(3));
+  EXPECT_EQ(all.find("index")->limits().min_share, 0.05);
+  EXPECT_EQ(all.find("none"), nullptr);
 }
 
 TEST(KeyRing, RefusesWeakAndDoubledKeysWithoutShowingThem) {
@@ -126,7 +136,7 @@ TEST(KeyRing, RefusesWeakAndDoubledKeysWithoutShowingThem) {
                                           {{"has a space", "", ""}},
                                           {{"sk-alpha-1", "", ""}, {"sk-alpha-1", "", ""}},
                                           {{std::string(513, 'x'), "", ""}}}) {
-    const auto ring = KeyRing::create(keys);
+    const auto ring = KeyRing::create(keys, classes());
     ASSERT_FALSE(ring.ok());
     EXPECT_EQ(ring.error().message.find(keys[0].key), std::string::npos);
   }
@@ -139,6 +149,50 @@ TEST(KeyFile, HoldsAKeyALineWithItsTenant) {
   EXPECT_EQ((*keys)[0].tenant, "team");
   EXPECT_EQ((*keys)[0].application, "editor");
   EXPECT_EQ((*keys)[1].key, "sk-beta-22");
+}
+
+// H9
+TEST(KeyFile, HoldsWhatAKeyMayAskFor) {
+  const auto keys = parse_key_file(
+      "sk-alpha-1 name=night weight=0.5 requests_per_minute=12 tokens_per_minute=5000 max_in_flight=3 "
+      "models=tiny,small delegate admin\n");
+  ASSERT_TRUE(keys.ok()) << keys.error().message;
+  const ApiKey& key = keys->front();
+  EXPECT_EQ(key.name, "night");
+  EXPECT_EQ(key.weight, 0.5);
+  EXPECT_EQ(key.limits.requests_per_minute, 12U);
+  EXPECT_EQ(key.limits.tokens_per_minute, 5000U);
+  EXPECT_EQ(key.limits.max_in_flight, 3U);
+  EXPECT_EQ(key.models, (std::vector<std::string>{"tiny", "small"}));
+  EXPECT_TRUE(key.delegate && key.admin);
+}
+
+TEST(KeyFile, AWrongWordIsNamedWithItsLineAndWhatItMayBe) {
+  for (const auto& [words, allowed] :
+       std::vector<std::pair<const char*, const char*>>{{"weight=0", "0.01 to 100"},
+                                                        {"weight=nan", "0.01 to 100"},
+                                                        {"requests_per_minute=-1", "1 to 1000000"},
+                                                        {"requests_per_minute=1.5", "1 to 1000000"},
+                                                        {"tokens_per_minute=", "1 to"},
+                                                        {"max_in_flight=many", "1 to 1000000"},
+                                                        {"models=", "NAME,NAME"},
+                                                        {"tier=gold", "tier=realtime"},
+                                                        {"Admin", "admin"},
+                                                        {"name=", "name="}}) {
+    const auto keys = parse_key_file("# keys\nsk-alpha-1\n\nsk-beta-22 " + std::string(words) + "\n");
+    ASSERT_FALSE(keys.ok()) << words;
+    EXPECT_NE(keys.error().message.find("line 4"), std::string::npos) << keys.error().message;
+    EXPECT_NE(keys.error().message.find(allowed), std::string::npos) << keys.error().message;
+  }
+}
+
+TEST(KeyFile, FaultsBetweenLinesNameTheLineToo) {
+  for (const char* text : {"\nsk-alpha-1\nsk-alpha-1\n", "\nsk-alpha-1 name=a\nsk-beta-22 name=a\n",
+                           "\nsk-alpha-1\nsk-beta-22 class=chatt\n", "\n\nshort\n"}) {
+    const auto ring = KeyRing::create(parse_key_file(text).value(), classes());
+    ASSERT_FALSE(ring.ok()) << text;
+    EXPECT_NE(ring.error().message.find("line 3"), std::string::npos) << ring.error().message;
+  }
 }
 
 TEST(KeyFile, NamesTheLineAtFault) {

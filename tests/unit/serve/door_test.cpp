@@ -121,7 +121,9 @@ TEST_F(DoorTest, AdminPathsNeedAnAdminKeyWhereThereAreKeys) {
   options.local_admin = true;
   start({{.key = "sk-plain-1"}, {.key = "sk-admin-1", .admin = true}}, options);
   const auto status = [&](std::string path, http::Headers headers) {
-    return request("GET", std::move(path), {}, std::move(headers))->record().status;
+    const auto client = request("GET", std::move(path), {}, std::move(headers));
+    EXPECT_TRUE(client->wait_ended());
+    return client->record().status;
   };
   EXPECT_EQ(status("/admin/config", {}), 401) << "coming from this machine is no key";
   EXPECT_EQ(status("/admin/config", {{"x-api-key", "sk-wrong-1"}}), 401);
@@ -141,7 +143,9 @@ TEST_F(DoorTest, WithoutKeysOnlyThisMachineMayUseAdminPathsOfAServerThatListensT
   serve::ServeOptions local;
   local.local_admin = true;
   const auto status = [&](std::string peer, http::Headers headers) {
-    return request("GET", "/admin/config", {}, std::move(headers), std::move(peer))->record().status;
+    const auto client = request("GET", "/admin/config", {}, std::move(headers), std::move(peer));
+    EXPECT_TRUE(client->wait_ended());
+    return client->record().status;
   };
   start({}, local);
   for (const char* peer : {"127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1"}) EXPECT_EQ(status(peer, {}), 200);

@@ -14,8 +14,9 @@ namespace takt::test {
 
 class ScriptedEngine final : public Submitter {
  public:
-  Status check_room(Tier, std::uint64_t tokens, std::uint32_t choices) const override {
+  Status check_room(const Place& place, std::uint64_t tokens, std::uint32_t choices) const override {
     std::lock_guard lock(mutex_);
+    asked_place_ = place;
     asked_tokens_ = tokens;
     asked_choices_ = choices;
     return room_;
@@ -85,6 +86,10 @@ class ScriptedEngine final : public Submitter {
     std::lock_guard lock(mutex_);
     return cancelled_.size();
   }
+  Place asked_place() const {
+    std::lock_guard lock(mutex_);
+    return asked_place_;
+  }
   std::pair<std::uint64_t, std::uint32_t> asked_room() const {
     std::lock_guard lock(mutex_);
     return {asked_tokens_, asked_choices_};
@@ -104,6 +109,7 @@ class ScriptedEngine final : public Submitter {
   Status room_;
   std::size_t accept_ = static_cast<std::size_t>(-1);
   Error refusal_;
+  mutable Place asked_place_;
   mutable std::uint64_t asked_tokens_ = 0;
   mutable std::uint32_t asked_choices_ = 0;
 };

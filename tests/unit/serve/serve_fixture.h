@@ -99,6 +99,11 @@ class FixedStatus final : public serve::StatusSource {
 class FixedConfig final : public serve::ConfigSource {
  public:
   std::string effective() const override { return R"({"options":{}})"; }
+  Result<std::string> change(const std::string& body) override {
+    if (body == "wrong") return Error::invalid("scheduler.join", "must be one of two");
+    if (body == "restart") return Error{ErrorCode::kUnsupported, "needs a restart", "http.port"};
+    return std::string(R"({"changed":{}})");
+  }
 };
 
 class ServeFixture : public ::testing::Test {
@@ -116,9 +121,11 @@ class ServeFixture : public ::testing::Test {
     serve::ServedModel plain{"plain",  ModelIndex(1), std::make_shared<ByteTokenizer>(), nullptr, &engine_,
                              kContext, 1700000000};
     models_ = std::make_unique<serve::ModelRegistry>(serve::ModelRegistry::create({model, plain}).value());
-    router_ = std::make_unique<route::Router>(route::KeyRing::create(keys).value());
+    route::RouteOptions routing;
+    routing.keys = std::move(keys);
+    router_ = std::make_unique<route::Router>(route::RoutingTable::create(routing, {}, nullptr).value());
     serve::ServeContext context{
-        *models_, *router_, status_, *delivery_, config_, clock_, [] { return std::int64_t{1700000000}; }};
+        *models_, *router_, status_, *delivery_, &config_, clock_, [] { return std::int64_t{1700000000}; }};
     handler_ = std::make_unique<serve::ApiHandler>(std::move(context), options);
   }
 

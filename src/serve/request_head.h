@@ -1,0 +1,19 @@
+// What a request's head says about it, for routing.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/request.h"
+#include "http/handler.h"
+#include "route/router.h"
+
+namespace takt::serve {
+
+// Headers x-takt-* and the path. What only the body says is empty.
+route::Wishes wishes_of(const http::Request& head);
+
+// The caller's supersede key, apart from those of everybody else.
+std::string supersede_key(const RequestLabels& labels, std::string_view key);
+
+}  // namespace takt::serve
