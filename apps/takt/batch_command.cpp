@@ -1,18 +1,19 @@
 // `takt batch`: a file of requests, answered by a model in this process.
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -73,30 +74,43 @@ Error file_error(const std::string& path, const std::string& what) {
   return {ErrorCode::kIo, path + ": " + what, {}};
 }
 
-// What is answered already, when the run goes on with an earlier one's file. Its last line may have been cut off.
-Result<BatchAnswered> earlier_answers(const Arguments& arguments) {
+// Whether a path is a file whose bytes stay where they are: not a folder, a pipe or a device. Follows links.
+Status check_regular(const std::string& path) {
   std::error_code failure;
-  if (arguments.output.empty() || !std::filesystem::exists(arguments.output, failure)) return BatchAnswered{};
-  if (!arguments.resume) {
-    return Error::invalid("--output",
-                          arguments.output + " is there already: add --resume to go on with it, or remove it");
-  }
-  if (!std::filesystem::is_regular_file(arguments.output, failure))
-    return file_error(arguments.output, "is not a regular file, so there is nothing to go on from");
-  std::ifstream file(arguments.output, std::ios::binary);
-  if (!file) return file_error(arguments.output, std::strerror(errno));
-  auto answered = read_answered(file);
-  if (!answered) return file_error(arguments.output, answered.error().message);
-  return answered;
+  const auto type = std::filesystem::status(path, failure).type();
+  if (type == std::filesystem::file_type::not_found) return file_error(path, "there is no such file");
+  if (type == std::filesystem::file_type::directory) return file_error(path, "is a directory");
+  if (type != std::filesystem::file_type::regular) return file_error(path, "is not a regular file");
+  return {};
 }
 
-Result<AnswerFile> open_answers(const std::string& path, std::uint64_t whole_bytes) {
-  if (path.empty()) return AnswerFile();
+struct Output {
+  AnswerFile file;
+  BatchAnswered earlier;
+};
+
+// Ours alone, behind the answers that it holds already. Its last line may have been cut off.
+Result<Output> open_output(const Arguments& arguments) {
+  if (arguments.output.empty()) return Output{};
+  const std::string& path = arguments.output;
+  std::error_code failure;
+  if (std::filesystem::exists(path, failure)) {
+    if (!arguments.resume)
+      return Error::invalid("--output", path + " is there already: add --resume to go on with it, or remove it");
+    if (auto status = check_regular(path); !status) return status.error();
+    if (std::filesystem::equivalent(path, arguments.input, failure)) return file_error(path, "is the file of requests");
+  }
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND, 0644);
   if (fd < 0) return file_error(path, std::strerror(errno));
-  AnswerFile file(fd);
-  if (::ftruncate(fd, static_cast<off_t>(whole_bytes)) != 0) return file_error(path, std::strerror(errno));
-  return file;
+  Output output{AnswerFile(fd), {}};
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) return file_error(path, "another takt batch writes to it");
+  std::ifstream before(path, std::ios::binary);
+  auto answered = read_answered(before);
+  if (!answered) return file_error(path, answered.error().message);
+  output.earlier = std::move(*answered);
+  if (::ftruncate(fd, static_cast<off_t>(output.earlier.whole_bytes)) != 0)
+    return file_error(path, std::strerror(errno));
+  return output;
 }
 
 // Nobody else is served: the file's requests come from inside.
@@ -141,14 +155,29 @@ void say_result(const BatchCounts& counts, double seconds, const std::string& pr
                seconds > 0 ? static_cast<double>(counts.output_tokens) / seconds : 0.0);
 }
 
+// The first signal stops the sending, the second the process.
+bool asked_to_stop(InferenceServer& server) {
+  static constexpr const char* kSaid =
+      "stopping: what is under way is still answered; a second signal ends it at once\n";
+  const int signals = stop_signals_received();
+  if (signals >= 2) {
+    server.cut();
+    std::_Exit(static_cast<int>(ExitCode::kFault));
+  }
+  static bool said = false;
+  if (signals == 1 && !std::exchange(said, true)) std::fputs(kSaid, stderr);
+  return signals != 0;
+}
+
 ExitCode answer_all(const Arguments& arguments, config::ServerConfig& config, std::istream& input,
-                    const std::unordered_set<std::string>& answered, const AnswerFile& answers) {
+                    const Output& output) {
   const std::string key = "batch-" + std::to_string(fresh_seed()) + std::to_string(fresh_seed());
   config.route.keys = {{.key = key}};
-  catch_stop_signals();
   auto launched = launch(config, nullptr, stderr);
   if (const auto* failure = std::get_if<LaunchFailure>(&launched)) return fail(failure->code, failure->error);
   InferenceServer& server = *std::get<0>(launched);
+  // Until here a signal ends the process as it ends any other: nothing has been answered.
+  catch_stop_signals();
   loading_is_done();
 
   const std::uint32_t seats = config.engine.sched.max_sequences;
@@ -158,17 +187,17 @@ ExitCode answer_all(const Arguments& arguments, config::ServerConfig& config, st
   const auto next = [&]() -> Result<std::optional<BatchRequest>> {
     for (;;) {
       auto request = reader.next();
-      if (!request || !*request || !answered.contains((*request)->custom_id)) return request;
+      if (!request || !*request || !output.earlier.custom_ids.contains((*request)->custom_id)) return request;
     }
   };
   const TimePoint start = server.clock().now();
   const Status status = run.run(
-      next, [&](const std::string& line) { return answers.put(line); }, [] { return stop_signals_received() > 0; });
+      next, [&](const std::string& line) { return output.file.put(line); }, [&] { return asked_to_stop(server); });
   const double seconds = to_seconds(server.clock().now() - start);
   server.stop();
   say_result(run.counts(), seconds, config.preset);
-  if (!status) return fail(ExitCode::kFile, status.error());
-  if (stop_signals_received() == 0) return ExitCode::kDone;
+  if (!status) return fail(status.error().code == ErrorCode::kIo ? ExitCode::kFile : ExitCode::kFault, status.error());
+  if (run.complete()) return ExitCode::kDone;
   std::fprintf(stderr, "stopped by a signal before the end; --resume goes on from here\n");
   return ExitCode::kFault;
 }
@@ -177,6 +206,7 @@ ExitCode run_batch(const Arguments& arguments) {
   set_up_logging("warning");
   const auto config = load_config(arguments);
   if (!config) return fail(ExitCode::kUsage, config.error());
+  if (const auto status = check_regular(arguments.input); !status) return fail(ExitCode::kFile, status.error());
   std::ifstream input(arguments.input, std::ios::binary);
   if (!input) return fail(ExitCode::kFile, file_error(arguments.input, std::strerror(errno)));
   const BatchCheck check = check_batch(input, kMostFaultsShown);
@@ -186,14 +216,10 @@ ExitCode run_batch(const Arguments& arguments) {
     return fail(ExitCode::kUsage, Error::invalid("", "nothing was run, since the file has faults"));
   }
   input.clear();
-  if (!input.seekg(0)) return fail(ExitCode::kFile, file_error(arguments.input, "must be a file: it is read twice"));
-  const auto earlier = earlier_answers(arguments);
-  if (!earlier) {
-    return fail(earlier.error().code == ErrorCode::kIo ? ExitCode::kFile : ExitCode::kUsage, earlier.error());
-  }
-  const auto answers = open_answers(arguments.output, earlier->whole_bytes);
-  if (!answers) return fail(ExitCode::kFile, answers.error());
-  return answer_all(arguments, (*config)->config, input, earlier->custom_ids, *answers);
+  input.seekg(0);
+  const auto output = open_output(arguments);
+  if (!output) return fail(output.error().code == ErrorCode::kIo ? ExitCode::kFile : ExitCode::kUsage, output.error());
+  return answer_all(arguments, (*config)->config, input, *output);
 }
 
 }  // namespace

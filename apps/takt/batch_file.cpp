@@ -10,6 +10,8 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kMaxDepth = 64;
+constexpr std::string_view kAnswerBegins = R"({"id":"batch_req_)";
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 enum class Line { kWhole, kCutOff, kTooLong, kEnd };
 
@@ -47,6 +49,42 @@ Result<std::string> text_of(const json::object& object, std::string_view name) {
   return std::string(value->get_string());
 }
 
+// The place behind the string that begins at `at`, in valid JSON.
+std::size_t behind_string(std::string_view text, std::size_t at) {
+  for (++at; text[at] != '"'; ++at) {
+    if (text[at] == '\\') ++at;
+  }
+  return at + 1;
+}
+
+// The bytes of the object that stands in `line`, a valid object of JSON, under `name`; of the last one, as parsers take
+// it. Numbers stay as they were written: a parser's own do not hold all of them.
+std::string_view object_bytes(std::string_view line, std::string_view name) {
+  const std::string quoted_name = '"' + std::string(name) + '"';
+  std::string_view found;
+  bool named = false;  // the key before here is `name`
+  std::size_t depth = 0;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < line.size();) {
+    const char c = line[at];
+    if (c == '"') {
+      const std::size_t end = behind_string(line, at);
+      if (depth == 1) named = line.substr(at, end - at) == quoted_name;
+      at = end;
+      continue;
+    }
+    if (c == '{' || c == '[') {
+      if (++depth == 2) begin = at;
+    } else if (c == '}' || c == ']') {
+      if (depth-- == 2 && named) found = line.substr(begin, at + 1 - begin);
+    } else if (c == ',' && depth == 1) {
+      named = false;
+    }
+    ++at;
+  }
+  return found;
+}
+
 Result<BatchRequest> read_request(std::string_view line) {
   const auto object = parse_object(line);
   if (!object) return object.error();
@@ -68,7 +106,8 @@ Result<BatchRequest> read_request(std::string_view line) {
   const json::value* stream = body->get_object().if_contains("stream");
   if (stream != nullptr && stream->is_bool() && stream->get_bool())
     return Error::invalid("", "'body.stream' must not be true: answers are written whole");
-  request.body = json::serialize(*body);
+  request.body = object_bytes(line, "body");
+  if (request.body.empty()) return Error::invalid("", "needs 'body', written without escapes");
   return request;
 }
 
@@ -96,6 +135,7 @@ Result<std::optional<BatchRequest>> BatchReader::next() {
     if (read == Line::kEnd) return std::optional<BatchRequest>();
     ++line_;
     const std::string at = "line " + std::to_string(line_);
+    if (line_ == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
     if (read == Line::kTooLong)
       return Error::invalid(at, at + " has more than " + std::to_string(kMaxBatchLineBytes) + " bytes");
     if (is_blank(line)) continue;
@@ -131,8 +171,8 @@ BatchCheck check_batch(std::istream& in, std::size_t most) {
 std::string batch_answer_line(const BatchRequest& request, const http::Response& response) {
   const std::string_view id = header_of(response, "x-request-id");
   const bool is_json = response.content_type.starts_with("application/json") && !response.body.empty();
-  std::string line = R"({"id":)" + quoted("batch_req_" + std::to_string(request.line));
-  line += R"(,"custom_id":)" + quoted(request.custom_id);
+  std::string line = std::string(kAnswerBegins) + std::to_string(request.line);
+  line += R"(","custom_id":)" + quoted(request.custom_id);
   line += R"(,"response":{"status_code":)" + std::to_string(response.status);
   line += R"(,"request_id":)" + quoted(id);
   line += R"(,"body":)" + (is_json ? response.body : quoted(response.body));
@@ -145,14 +185,16 @@ Result<BatchAnswered> read_answered(std::istream& in) {
   std::string line;
   for (std::uint64_t number = 1;; ++number) {
     const Line read = read_line(in, line);
-    if (read == Line::kEnd || read == Line::kCutOff) return answered;
+    const bool cut_off = read == Line::kCutOff && (line.starts_with(kAnswerBegins) || kAnswerBegins.starts_with(line));
+    if (read == Line::kEnd || cut_off) return answered;
     const std::string at = "line " + std::to_string(number);
     if (read == Line::kTooLong)
       return Error::invalid(at, at + " has more than " + std::to_string(kMaxBatchLineBytes) + " bytes");
-    answered.whole_bytes += line.size() + 1;
+    answered.whole_bytes += line.size() + (read == Line::kWhole ? 1 : 0);
     if (is_blank(line)) continue;
     const auto object = parse_object(line);
     if (!object) return Error::invalid(at, at + " " + object.error().message);
+    if (!line.starts_with(kAnswerBegins)) return Error::invalid(at, at + " is no answer of takt batch");
     auto id = text_of(*object, "custom_id");
     if (!id) return Error::invalid(at, at + " " + id.error().message);
     answered.custom_ids.insert(std::move(*id));

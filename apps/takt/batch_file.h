@@ -22,7 +22,7 @@ struct BatchRequest {
   std::uint64_t line = 0;  // from 1
   std::string custom_id;
   std::string path;  // /v1/chat/completions or /v1/completions
-  std::string body;  // JSON
+  std::string body;  // JSON, the bytes of the file
 };
 
 // Reads the lines {"custom_id", "method": "POST", "url", "body"} of a file; blank ones are passed over.
@@ -50,8 +50,8 @@ BatchCheck check_batch(std::istream& in, std::size_t most);
 // The answer's line: {"id", "custom_id", "response": {"status_code", "request_id", "body"}, "error"}.
 std::string batch_answer_line(const BatchRequest& request, const http::Response& response);
 
-// The ids that a file of answers holds already. A last line without its end was cut off and does not count: it begins
-// at `whole_bytes`.
+// The ids that a file of answers holds already. A last answer that was cut off does not count: it begins at
+// `whole_bytes`. Errors (kInvalidArgument): a line that is no answer.
 struct BatchAnswered {
   std::unordered_set<std::string> custom_ids;
   std::uint64_t whole_bytes = 0;

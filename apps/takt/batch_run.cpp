@@ -73,22 +73,24 @@ BatchRun::~BatchRun() = default;
 
 Status BatchRun::run(const Next& next, const Keep& keep, const std::function<bool()>& stop) {
   bool more = true;
+  Status failure;
   for (;;) {
-    const bool stopped = stop();
+    const bool stopped = stop() || !failure.ok();
     while (!stopped && in_flight_ < allowed_ && !again_.empty()) {
       BatchRequest request = std::move(again_.front());
       again_.pop_front();
       send(std::move(request));
     }
-    while (!stopped && more && again_.empty() && in_flight_ < allowed_) {
+    while (failure.ok() && !stopped && more && again_.empty() && in_flight_ < allowed_) {
       auto request = next();
-      if (!request) return request.error();
-      more = request->has_value();
+      more = request && request->has_value();
       if (more) send(std::move(**request));
+      if (!request) failure = request.error();
     }
-    if (in_flight_ == 0 && (stopped || (!more && again_.empty()))) return {};
+    complete_ = failure.ok() && !more && again_.empty() && in_flight_ == 0;
+    if (in_flight_ == 0 && (stopped || !failure.ok() || complete_)) return failure;
     for (Outcome& outcome : wait_for_outcomes()) {
-      if (Status status = take(std::move(outcome), keep); !status) return status;
+      if (Status status = take(std::move(outcome), keep); !status && failure.ok()) failure = status;
     }
   }
 }
@@ -114,12 +116,15 @@ std::vector<BatchRun::Outcome> BatchRun::wait_for_outcomes() {
 Status BatchRun::take(Outcome outcome, const Keep& keep) {
   auto& [request, response] = outcome;
   --in_flight_;
-  if (comes_back_later(response.status) && in_flight_ > 0) {
-    allowed_ = in_flight_;
+  if (comes_back_later(response.status)) {
+    const std::string line = std::to_string(request.line);
     again_.push_back(std::move(request));
-    return {};
+    allowed_ = std::max<std::size_t>(1, in_flight_);
+    if (in_flight_ > 0) return {};
+    return Error{ErrorCode::kUnavailable, "the request of line " + line + " is put off for ever: " + response.body, {}};
   }
   allowed_ = std::min(allowed_ + 1, most_in_flight_);
+  if (Status status = keep(batch_answer_line(request, response)); !status) return status;
   ++counts_.answered;
   if (response.status != 200) ++counts_.failed;
   json::error_code failure;
@@ -128,7 +133,7 @@ Status BatchRun::take(Outcome outcome, const Keep& keep) {
     counts_.prompt_tokens += tokens_of(*usage, "prompt_tokens");
     counts_.output_tokens += tokens_of(*usage, "completion_tokens");
   }
-  return keep(batch_answer_line(request, response));
+  return {};
 }
 
 }  // namespace takt::app

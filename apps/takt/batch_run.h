@@ -39,11 +39,14 @@ class BatchRun {
   BatchRun(const BatchRun&) = delete;
   BatchRun& operator=(const BatchRun&) = delete;
 
-  // Works until next() has nothing more and all is answered. Once stop() is true nothing new is sent, and what is under
-  // way is still answered. Errors: those of next() and keep().
+  // Works until next() has nothing more and all is answered. Once stop() is true, or next() has failed, nothing new is
+  // sent, and what is under way is still answered. Errors: those of next() and keep(); kUnavailable when the handler
+  // puts requests off though nothing is under way.
   Status run(const Next& next, const Keep& keep, const std::function<bool()>& stop);
 
   const BatchCounts& counts() const { return counts_; }
+  // Whether every request of next() has its answer.
+  bool complete() const { return complete_; }
 
  private:
   class Answer;
@@ -68,6 +71,7 @@ class BatchRun {
   std::size_t in_flight_ = 0;
   std::size_t allowed_;  // in flight: fewer after "come back later", one more with every answer
   BatchCounts counts_;
+  bool complete_ = false;
 };
 
 }  // namespace takt::app

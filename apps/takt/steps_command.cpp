@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -135,6 +136,11 @@ ExitCode print_table(Log log, const Arguments& arguments) {
 }
 
 ExitCode run_steps(const Arguments& arguments) {
+  for (const std::string& output : {arguments.svg, arguments.html, arguments.perfetto}) {
+    std::error_code none;
+    if (std::filesystem::equivalent(output, arguments.log, none))
+      return fail(ExitCode::kUsage, Error::invalid("", output + " is the step log itself"));
+  }
   auto log = Log::open(arguments.log);
   if (!log) return fail_reading(log.error());
   if (arguments.replay) return run_replay(std::move(*log));

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,13 +13,16 @@
 
 namespace takt::metrics {
 
-Result<RotatingFile> RotatingFile::open(std::string path, std::size_t files) {
+Result<RotatingFile> RotatingFile::open(std::string path, std::size_t files, std::string_view beginning) {
   RotatingFile file(std::move(path), files);
   struct stat info {};
   const bool exists = ::stat(file.path_.c_str(), &info) == 0;
   file.regular_ = !exists || S_ISREG(info.st_mode);
   if (exists && ::access(file.path_.c_str(), W_OK) != 0) return file.io_error(errno);
-  if (exists && file.regular_) file.put_aside();
+  if (exists && file.regular_) {
+    if (const Status ours = file.check_ours(beginning); !ours) return ours.error();
+    file.put_aside();
+  }
   if (const Status created = file.create(); !created) return created.error();
   return file;
 }
@@ -37,9 +41,27 @@ Status RotatingFile::create() {
   constexpr mode_t kOwnerOnly = 0600;
   const int fresh = regular_ ? O_CREAT | O_TRUNC : 0;
   file_ = ::open(path_.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | fresh, kOwnerOnly);
-  if (file_ >= 0) return {};
+  if (file_ >= 0) {
+    if (regular_) ::flock(file_, LOCK_EX | LOCK_NB);  // whoever looks finds it taken
+    return {};
+  }
   if (errno == ENXIO) return Error{ErrorCode::kIo, "step log " + path_ + ": nobody reads it", "step_log"};
   return io_error(errno);
+}
+
+// What is there would be moved away and in the end overwritten.
+Status RotatingFile::check_ours(std::string_view beginning) const {
+  const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return io_error(errno);
+  std::string text(beginning.size(), '\0');
+  const ssize_t read = ::pread(fd, text.data(), text.size(), 0);
+  const bool taken = ::flock(fd, LOCK_EX | LOCK_NB) != 0;
+  ::close(fd);
+  if (read < 0) return io_error(errno);
+  if (taken) return Error{ErrorCode::kIo, "step log " + path_ + ": another process writes to it", "step_log"};
+  if (read > 0 && text != beginning)
+    return Error{ErrorCode::kIo, "step log " + path_ + ": is there already and is no step log", "step_log"};
+  return {};
 }
 
 // What is too old is overwritten. A file that cannot be moved is emptied when the new one is made.

@@ -14,8 +14,9 @@ class RotatingFile {
  public:
   // Puts a file of that name aside and creates a new one, for its owner only. What is no regular file (a FIFO, a
   // device) is written to as it is and never put aside. `files`: that are kept, the newest counts. Errors: kIo with the
-  // path and the system's words; a FIFO that nobody reads is one.
-  static Result<RotatingFile> open(std::string path, std::size_t files);
+  // path and the system's words; a FIFO that nobody reads is one, and so are a file that does not begin with
+  // `beginning` and is not empty, and one that another process writes to.
+  static Result<RotatingFile> open(std::string path, std::size_t files, std::string_view beginning);
   ~RotatingFile();
   RotatingFile(RotatingFile&& other) noexcept;
   RotatingFile& operator=(RotatingFile&&) = delete;
@@ -33,6 +34,7 @@ class RotatingFile {
  private:
   RotatingFile(std::string path, std::size_t files) : path_(std::move(path)), files_(files) {}
   Status create();
+  Status check_ours(std::string_view beginning) const;
   void put_aside() const;
   Error io_error(int error) const;
 

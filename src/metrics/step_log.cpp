@@ -89,7 +89,7 @@ class StepLog::Tape final : public SchedulerTape {
 
 Result<std::unique_ptr<StepLog>> StepLog::open(const StepLogOptions& options, std::vector<std::string> model_names,
                                                std::int64_t run) {
-  auto file = RotatingFile::open(options.path, options.files);
+  auto file = RotatingFile::open(options.path, options.files, kStepLogBeginning);
   if (!file) return file.error();
   std::unique_ptr<StepLog> log(new StepLog(options, std::move(model_names), run, std::move(*file)));
   if (const Status written = log->write_all(step_log_head(log->model_names_, run, 0)); !written) return written.error();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "metrics/step_records.h"
@@ -12,6 +13,7 @@
 namespace takt::metrics {
 
 // The first line of every file of a log. `part`: 0 for the first; `run`: the same for all files of one run.
+inline constexpr std::string_view kStepLogBeginning = R"({"format":"takt-step-log")";
 std::string step_log_head(const std::vector<std::string>& model_names, std::int64_t run, std::uint64_t part);
 
 // Of one engine.

@@ -87,6 +87,9 @@ def test_a_file_with_a_fault_is_refused_whole(file_of, line, words):
 def test_files_that_cannot_be_used_are_named(file_of, tmp_path):
     missing = batch(str(tmp_path / "none.jsonl"))
     assert missing.returncode == 5 and "none.jsonl" in missing.stderr
+    for path, words in [(str(tmp_path), "is a directory"), ("/dev/zero", "not a regular file")]:
+        result = batch(path)
+        assert result.returncode == 5 and words in result.stderr
     nowhere = batch(file_of(request("x")), "-o", str(tmp_path / "no" / "folder"))
     assert nowhere.returncode == 5 and "no/folder" in nowhere.stderr
     device = batch(file_of(request("x")), "-o", "/dev/full", "--resume")
@@ -114,6 +117,68 @@ def test_an_output_that_is_there_is_kept_until_resume_is_asked_for(file_of, tmp_
     text = output.read_text()
     assert text.startswith("".join(whole[:2]))
     assert sorted(answers(text)) == [f"r{i}" for i in range(6)] and len(text.splitlines()) == 6
+
+
+@pytest.mark.parametrize("tail", ["secret, one line", '{"custom_id": "x"}', '{"id":1'])
+def test_a_file_that_holds_something_else_is_not_touched(file_of, tmp_path, tail):
+    notes = tmp_path / "notes.txt"
+    notes.write_text(tail)
+    result = batch(file_of(request("x")), "-o", str(notes), "--resume")
+    assert result.returncode == 5 and "line 1" in result.stderr
+    assert notes.read_text() == tail
+
+
+def test_the_file_of_requests_is_never_the_output(file_of, tmp_path):
+    path = pathlib.Path(file_of(request("x")))
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    before = path.read_text()
+    result = batch(str(path), "-o", str(link), "--resume")
+    assert result.returncode == 5 and "is the file of requests" in result.stderr
+    assert path.read_text() == before
+
+
+# Every digit counts: as a seed, these are different requests.
+@pytest.mark.parametrize("seed", ["9007199254740993", "9007199254740993.0", "4611686018427387905e0", "18446744073709551615", "1e-400"])
+def test_numbers_reach_the_model_as_they_were_written(file_of, start, seed):
+    body = '{"prompt": "x", "max_tokens": 6, "ignore_eos": true, "temperature": 1, "seed": %s}' % seed
+    line = '{"custom_id": "a", "method": "POST", "url": "/v1/completions", "note": {"body": {}}, "body": %s}' % body
+    result = batch(file_of(line), model=TINY)
+    assert result.returncode == 0, result.stderr
+    response = answers(result.stdout)["a"]["response"]
+    status, served = start(model=TINY).post("/v1/completions", body.encode())
+    assert status == response["status_code"]
+    text = lambda answer: answer["choices"][0]["text"] if status == 200 else answer["error"]["message"]
+    assert text(response["body"]) == text(served)
+
+
+def test_a_model_that_dies_ends_the_run_and_leaves_the_rest_for_resume(file_of, tmp_path):
+    output = tmp_path / "answers.jsonl"
+    path = file_of(*(request(f"r{i}") for i in range(400)))
+    died = batch(path, "-o", str(output), model="fake:length=4,step_ms=1,fail=fatal,fail_step=20")
+    assert died.returncode == 1
+    kept = answers(output.read_text())
+    assert len(kept) < 400 and all(answer["response"]["status_code"] != 503 for answer in kept.values())
+    resumed = batch(path, "-o", str(output), "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert len(answers(output.read_text())) == 400
+
+
+def test_a_byte_order_mark_is_passed_over(file_of):
+    assert batch(file_of("\ufeff" + json.dumps(request("x")))).returncode == 0
+
+
+def test_two_runs_do_not_write_to_one_file(file_of, tmp_path):
+    output = tmp_path / "answers.jsonl"
+    path = file_of(*(request(f"r{i}") for i in range(2000)))
+    first = subprocess.Popen([BINARY, "batch", path, "-o", str(output), "--model", "fake:length=4,step_ms=50"], stderr=subprocess.PIPE)
+    wait_until(lambda: output.exists() and output.read_text(), "an answer")
+    second = batch(path, "-o", str(output), "--resume")
+    assert second.returncode == 5 and "another takt batch" in second.stderr
+    first.send_signal(signal.SIGINT)
+    first.send_signal(signal.SIGINT)
+    wait_until(lambda: first.stderr.closed or first.poll() is not None, "the first run's end")
+    first.communicate(timeout=PATIENCE_SECONDS)
 
 
 def test_a_signal_keeps_what_is_answered_and_resume_does_the_rest(file_of, tmp_path):

@@ -133,3 +133,27 @@ def test_old_files_go_and_the_rest_can_be_read(start, connect, tmp_path):
     assert server.wait() == 0
     assert not path.with_name("steps.jsonl.2").exists()
     assert run("steps", str(path)).returncode == 0
+
+
+def test_a_file_that_is_no_step_log_is_not_moved_away(tmp_path):
+    important = tmp_path / "important"
+    important.write_text("do not lose me")
+    result = run("serve", "--port", "0", "--model", "fake:", "--step-log", str(important))
+    assert result.returncode == 5 and "is no step log" in result.stderr
+    assert important.read_text() == "do not lose me" and [path.name for path in tmp_path.iterdir()] == ["important"]
+
+
+def test_two_servers_do_not_write_to_one_step_log(start, tmp_path):
+    path = tmp_path / "steps.jsonl"
+    start("--step-log", str(path))
+    second = run("serve", "--port", "0", "--model", "fake:", "--step-log", str(path))
+    assert second.returncode == 5 and "another process writes to it" in second.stderr
+    assert [found.name for found in tmp_path.iterdir()] == ["steps.jsonl"]
+
+
+@pytest.mark.parametrize("form", ["--svg", "--html", "--perfetto"])
+def test_the_log_is_never_the_output(log, form):
+    before = open(log).read()
+    result = run("steps", str(log), form, str(log))
+    assert result.returncode == 2 and "is the step log itself" in result.stderr
+    assert open(log).read() == before

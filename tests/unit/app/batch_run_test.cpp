@@ -77,21 +77,47 @@ TEST(BatchRun, SendsAgainWhatWasToldToComeBackLater) {
   EXPECT_EQ(handler.times().size(), 20U);
 }
 
-// Nothing is under way that could make room, so waiting would never end.
-TEST(BatchRun, KeepsARefusalWhenNothingElseIsUnderWay) {
+// Nothing is under way that could make room, so waiting would never end; and it is no answer that could be kept.
+TEST(BatchRun, EndsWhenRequestsArePutOffThoughNothingIsUnderWay) {
   Handler handler(0);
-  BatchRun run(handler, {}, 1);
-  std::vector<std::string> kept;
-  ASSERT_TRUE(run.run(
-      requests(2),
-      [&](const std::string& line) {
-        kept.push_back(line);
+  BatchRun run(handler, {}, 3);
+  const Status status = run.run(
+      requests(5),
+      [](const std::string& line) {
+        ADD_FAILURE() << line;
         return Status();
       },
-      [] { return false; }));
-  ASSERT_EQ(kept.size(), 2U);
-  EXPECT_NE(kept[0].find(R"("status_code":429)"), std::string::npos);
-  EXPECT_EQ(run.counts().failed, 2U);
+      [] { return false; });
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::kUnavailable);
+  EXPECT_FALSE(run.complete());
+}
+
+TEST(BatchRun, AnswersWhatIsUnderWayWhenTheFileFailsOrAStopIsAsked) {
+  for (const bool fails : {true, false}) {
+    Handler handler(8);
+    BatchRun run(handler, {}, 4);
+    std::uint64_t sent = 0;
+    std::size_t kept = 0;
+    auto all = requests(50);
+    const Status status = run.run(
+        [&]() -> Result<std::optional<BatchRequest>> {
+          if (fails && sent == 3) return Error::invalid("line 4", "garbage");
+          ++sent;
+          return all();
+        },
+        [&](const std::string&) {
+          ++kept;
+          return Status();
+        },
+        [&] {
+          handler.answer_oldest();
+          return !fails && kept > 0;
+        });
+    EXPECT_EQ(status.ok(), !fails);
+    EXPECT_EQ(kept, sent);
+    EXPECT_FALSE(run.complete());
+  }
 }
 
 class Careless final : public http::Handler {
