@@ -6,22 +6,22 @@
 namespace takt::config {
 namespace {
 
-using Settings = std::vector<std::pair<const char*, const char*>>;
+using PresetValues = std::vector<std::pair<const char*, const char*>>;
 
 struct Preset {
   const char* name;
-  Settings settings;
+  PresetValues settings;
 };
 
 // Batches of so many, or of those that came in time, each run to its end.
-Settings static_batches() {
+PresetValues static_batches() {
   return {{"scheduler.join", "when_empty"},        {"scheduler.window_min_batch", "8"},
           {"scheduler.window_max_wait_ms", "500"}, {"scheduler.window_adaptive", "false"},
           {"scheduler.max_sequences", "8"},        {"scheduler.prefill", "whole"},
           {"scheduler.leave", "with_batch"}};
 }
 
-Settings with(Settings settings, const Settings& more) {
+PresetValues with(PresetValues settings, const PresetValues& more) {
   settings.insert(settings.end(), more.begin(), more.end());
   return settings;
 }

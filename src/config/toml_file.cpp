@@ -13,7 +13,7 @@ namespace takt::config {
 namespace {
 
 constexpr std::size_t kMaxFileBytes = 1024 * 1024;
-constexpr std::size_t kMostDepth = 8;
+constexpr std::size_t kMostTableDepth = 8;
 
 // False for what no option can be: tables, dates, lists of other things than texts.
 bool to_value(const toml::node& node, Value& value) {
@@ -43,7 +43,7 @@ class TomlReader {
   explicit TomlReader(std::string name) : name_(std::move(name)) {}
 
   Status read(const toml::table& table, const std::string& before, std::size_t depth) {
-    if (depth > kMostDepth) return Error::invalid("config", where(table) + ": nested too deeply");
+    if (depth > kMostTableDepth) return Error::invalid("config", where(table) + ": nested too deeply");
     for (const auto& [name, node] : table) {
       if (Status read = read_node(before + std::string(name.str()), node, depth); !read) return read;
     }
