@@ -13,7 +13,7 @@ using testing::EngineHarness;
 using testing::letters;
 using testing::quick_script;
 
-FakeScript tight_script() {
+FakeScript short_of_blocks() {
   FakeScript script = quick_script();
   script.context_tokens = 256;
   script.block_count = 40;
@@ -27,7 +27,7 @@ EngineOptions with(SchedulerOptions sched) {
   return options;
 }
 
-SchedulerOptions static_batches(std::uint32_t size) {
+SchedulerOptions closed_batches(std::uint32_t size) {
   SchedulerOptions sched;
   sched.join = JoinRule::kWhenEmpty;
   sched.prefill = PrefillRule::kWhole;
@@ -39,10 +39,10 @@ SchedulerOptions static_batches(std::uint32_t size) {
 }
 
 // Every mode, and settings that take room away from those who have it.
-std::vector<SchedulerOptions> every_mode() {
+std::vector<SchedulerOptions> modes_to_change_to() {
   std::vector<SchedulerOptions> modes(10);
-  modes[1] = static_batches(3);
-  modes[2] = static_batches(2);
+  modes[1] = closed_batches(3);
+  modes[2] = closed_batches(2);
   modes[2].padding = false;
   modes[2].reserve = KvReserve::kContext;
   modes[3].join = JoinRule::kWhenEmpty;
@@ -78,15 +78,15 @@ bool run_to_the_end(EngineHarness& h) {
 TEST(EngineReconfigure, FromEveryModeToEveryOtherUnderLoadChangesNoAnswer) {
   std::map<std::uint64_t, std::vector<TokenId>> expected;
   for (std::uint64_t id = 1; id <= 8; ++id) {
-    EngineHarness h(tight_script());
+    EngineHarness h(short_of_blocks());
     ASSERT_TRUE(h.submit(id, letters(static_cast<std::uint32_t>(5 + id * 9), static_cast<std::uint32_t>(id)), 50).ok());
     ASSERT_TRUE(h.run());
     expected[id] = h.events.tokens(id);
   }
-  const auto modes = every_mode();
+  const auto modes = modes_to_change_to();
   for (std::size_t from = 0; from < modes.size(); ++from) {
     for (std::size_t to = 0; to < modes.size(); ++to) {
-      EngineHarness h(tight_script());
+      EngineHarness h(short_of_blocks());
       change(h, modes[from]);
       for (std::uint64_t id = 1; id <= 8; ++id) {
         ASSERT_TRUE(
@@ -104,9 +104,9 @@ TEST(EngineReconfigure, FromEveryModeToEveryOtherUnderLoadChangesNoAnswer) {
 TEST(EngineReconfigure, ManyChangesAtRandomMomentsLoseNothing) {
   std::mt19937 generator(7);
   const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(generator() % n); };
-  const auto modes = every_mode();
+  const auto modes = modes_to_change_to();
   for (int round = 0; round < 10; ++round) {
-    EngineHarness h(tight_script());
+    EngineHarness h(short_of_blocks());
     std::uint64_t submitted = 0;
     for (int i = 0; i < 400; ++i) {
       if (below(6) == 0) change(h, modes[below(static_cast<std::uint32_t>(modes.size()))]);
@@ -178,7 +178,7 @@ TEST(EngineReconfigure, TheDoorHasTheNewLimitsAtOnceAndThrowsNobodyOut) {
 TEST(EngineReconfigure, FromStaticToContinuousReleasesTheAnswersThatWereHeld) {
   FakeScript script = quick_script();
   script.length = 100;
-  EngineHarness h(script, with(static_batches(2)));
+  EngineHarness h(script, with(closed_batches(2)));
   ASSERT_TRUE(h.submit(1, letters(10), 3).ok());
   ASSERT_TRUE(h.submit(2, letters(10, 3), 60).ok());
   h.step(20);

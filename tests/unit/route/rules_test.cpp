@@ -21,7 +21,7 @@ TEST(Patterns, AStarStandsForAnyCharacters) {
   EXPECT_FALSE(matches_pattern(std::string(200, '*') + "a*a*a*a*a*b", std::string(5000, 'a')));
 }
 
-Router router_with(std::deque<RuleOptions> rules, std::string_view key_file = {}) {
+Router router_with_rules(std::deque<RuleOptions> rules, std::string_view key_file = {}) {
   RouteOptions options;
   options.rules = std::move(rules);
   if (!key_file.empty()) options.keys = parse_key_file(key_file).value();
@@ -48,7 +48,7 @@ TEST(Rules, TheFirstThatMatchesCounts) {
   by_model.model = {"tiny", "small-*"};
   RuleOptions long_prompts = to("background");
   long_prompts.min_prompt_tokens = 10'000;
-  const Router router = router_with({by_task, by_model, long_prompts});
+  const Router router = router_with_rules({by_task, by_model, long_prompts});
   const Identity anybody = Identity::anybody();
   Wishes wishes;
   EXPECT_EQ(class_of(router, anybody, wishes), "chat, default");
@@ -93,7 +93,7 @@ TEST(Rules, WhatTheRequestNamesComesFirstUnlessTheRuleOverrides) {
   RuleOptions firm = to("background");
   firm.application = {"tickets"};
   firm.overrides_request = true;
-  const Router router = router_with({plain, firm});
+  const Router router = router_with_rules({plain, firm});
   const Identity anybody = Identity::anybody();
   Wishes wishes;
   wishes.service_class = "voice";
@@ -110,7 +110,7 @@ TEST(Rules, WhatTheRequestNamesComesFirstUnlessTheRuleOverrides) {
 }
 
 TEST(Rules, ARuleDoesNotRaiseAKeyAboveItsTier) {
-  const Router router = router_with({to("voice"), to("index")}, "sk-night-1 tier=batch name=night\nsk-other-1\n");
+  const Router router = router_with_rules({to("voice"), to("index")}, "sk-night-1 tier=batch name=night\nsk-other-1\n");
   EXPECT_EQ(class_of(router, *router.identify("", "sk-night-1"), {}), "index, rule 2");
   EXPECT_EQ(class_of(router, *router.identify("", "sk-other-1"), {}), "voice, rule 1");
 }
@@ -140,7 +140,7 @@ TEST(Rules, ContradictionsAreNamedByRuleAndSetting) {
 
 TEST(Router, OnlyKeysThatSpeakForOthersNameTenantUserAndApplication) {
   const Router router =
-      router_with({}, "sk-plain-1 tenant=office application=editor\nsk-front-1 tenant=front delegate\n");
+      router_with_rules({}, "sk-plain-1 tenant=office application=editor\nsk-front-1 tenant=front delegate\n");
   Wishes wishes;
   wishes.tenant = "family";
   wishes.user = "anna";
@@ -161,7 +161,7 @@ TEST(Router, OnlyKeysThatSpeakForOthersNameTenantUserAndApplication) {
 }
 
 TEST(Router, NamesInHeadersAreShortAndPrintable) {
-  const Router router = router_with({});
+  const Router router = router_with_rules({});
   Wishes wishes;
   wishes.tenant = std::string(129, 'x');
   EXPECT_EQ(router.route(Identity::anybody(), wishes).error().field, "x-takt-tenant");
@@ -173,7 +173,7 @@ TEST(Router, NamesInHeadersAreShortAndPrintable) {
 }
 
 TEST(Router, ADeadlineIsMillisecondsFromNow) {
-  const Router router = router_with({});
+  const Router router = router_with_rules({});
   Wishes wishes;
   wishes.deadline_ms = "1500";
   EXPECT_EQ(router.route(Identity::anybody(), wishes)->deadline, std::chrono::milliseconds(1500));
@@ -189,7 +189,7 @@ TEST(Router, ADeadlineIsMillisecondsFromNow) {
 
 // H9: a new table holds from the next request on; a caller who was let in keeps what they were.
 TEST(Router, KeysAreReplacedWhileItServes) {
-  Router router = router_with({}, "sk-old-key tenant=a\n");
+  Router router = router_with_rules({}, "sk-old-key tenant=a\n");
   const auto old = router.identify("", "sk-old-key");
   RouteOptions options;
   options.keys = parse_key_file("sk-new-key tenant=b weight=2.5\n").value();
