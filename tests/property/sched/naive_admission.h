@@ -3,7 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -120,15 +122,14 @@ class NaiveAdmission {
     }
   }
   void lift(const Sequence& s) {
-    std::optional<double> lowest;
+    double lowest = std::numeric_limits<double>::infinity();
     for (const auto& [id, other] : sequences_) {
       if (other.facts.tier != s.facts.tier || other.state != State::kQueued) continue;
-      const double at = level(key(other));
-      lowest = lowest ? std::min(*lowest, at) : at;
+      lowest = std::min(lowest, level(key(other)));
     }
     const double owed = level(key(s)) - served_[key(s)];
-    if (options_.order != OrderRule::kFair) lowest.reset();
-    served_[key(s)] = std::max(served_[key(s)], lowest.value_or(last_level_[s.facts.tier]) - owed);
+    if (options_.order != OrderRule::kFair || std::isinf(lowest)) lowest = last_level_[s.facts.tier];
+    served_[key(s)] = std::max(served_[key(s)], lowest - owed);
   }
 
   // Seats of the class after what was decided so far.
