@@ -10,18 +10,18 @@ BodyQueue::BodyQueue(const ServeOptions& options)
 
 bool BodyQueue::post(std::shared_ptr<Exchange> exchange, std::size_t bytes, std::function<void()> work) {
   const bool fits = bytes_.fetch_add(bytes) + bytes <= most_bytes_;
-  {
-    std::lock_guard lock(mutex_);
-    waiting_.insert(exchange);
-  }
+  // Under the lock, so that nobody takes out what there turns out to be no room for.
+  std::lock_guard lock(mutex_);
   const bool taken = fits && workers_.post([this, exchange, bytes, work = std::move(work)] {
     if (take(exchange)) work();
     bytes_.fetch_sub(bytes);
   });
-  if (taken) return true;
-  bytes_.fetch_sub(bytes);
-  take(exchange);
-  return false;
+  if (taken) {
+    waiting_.insert(std::move(exchange));
+  } else {
+    bytes_.fetch_sub(bytes);
+  }
+  return taken;
 }
 
 std::vector<std::shared_ptr<Exchange>> BodyQueue::take_waiting() {
