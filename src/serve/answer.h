@@ -102,7 +102,7 @@ class Answer {
 
   const std::shared_ptr<Exchange> exchange_;
   const AnswerPlan plan_;
-  const ServeOptions& options_;
+  const ServeOptions options_;  // an answer may outlive the door that it came through
   std::vector<Choice> choices_;
   std::vector<Part> parts_;
   std::optional<TimePoint> admitted_;

@@ -77,6 +77,7 @@ double throughput(SchedulerWorld& w, Duration time, const Load& load) {
     for (auto i = waiting; i < load.waiting; ++i) w.add(load.prompt, load.output);
     w.step();
   }
+  w.on_end = nullptr;
   EXPECT_EQ(w.broken, "");
   return tokens / to_seconds(w.now - start);
 }
