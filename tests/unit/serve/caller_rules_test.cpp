@@ -207,14 +207,14 @@ TEST_F(CallerRulesTest, SupersedeKeysOfDifferentCallersDoNotMeet) {
     return key(who, std::move(more));
   };
   chat({}, headers("sk-alpha-1"));
+  const RequestId first = engine_.wait_submitted().id;
   chat({}, headers("sk-beta-22"));
   chat({}, headers("sk-front-1", {{"x-takt-user", "anna"}}));
   chat({}, headers("sk-front-1", {{"x-takt-user", "bert"}}));
   engine_.wait_submitted(4);
   EXPECT_EQ(engine_.cancels(), 0U);
   chat({}, headers("sk-front-1"));
-  EXPECT_TRUE(engine_.wait_cancelled(engine_.submitted()[0].id, CancelCause::kClientGone))
-      << "the same tenant, no user";
+  EXPECT_TRUE(engine_.wait_cancelled(first, CancelCause::kClientGone)) << "the same tenant, no user";
   const auto too_long = chat({}, {{"x-api-key", "sk-alpha-1"}, {"x-takt-supersede", std::string(257, 'x')}});
   EXPECT_EQ(too_long->record().status, 400);
 }

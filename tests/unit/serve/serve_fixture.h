@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "serve/api_handler.h"
 #include "unit/serve/byte_tokenizer.h"
 #include "unit/serve/recording_responder.h"
@@ -110,7 +111,10 @@ class ServeFixture : public ::testing::Test {
  protected:
   static constexpr std::uint32_t kContext = 100;
 
-  void SetUp() override { start({}, {}); }
+  void SetUp() override {
+    spdlog::default_logger_raw();  // made here, before there are threads that log
+    start({}, {});
+  }
 
   void start(std::vector<route::ApiKey> keys, serve::ServeOptions options) {
     handler_.reset();
