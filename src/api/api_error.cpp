@@ -64,10 +64,10 @@ ApiError unauthorized() {
 }
 
 ApiError admin_needed(bool server_has_keys) {
-  const char* message = server_has_keys
-                            ? "This needs an admin key: one with the word 'admin' in the key file, or an --admin-key"
-                            : "This needs an admin key, and the server has none: only a server that listens on loopback "
-                              "lets callers on its own machine do this without one";
+  const char* message =
+      server_has_keys ? "This needs an admin key: one with the word 'admin' in the key file, or an --admin-key"
+                      : "This needs an admin key, and the server has none: only a server that listens on loopback "
+                        "lets callers on its own machine do this without one";
   return {403, "permission_error", "admin_key_needed", message, {}, 0, {}};
 }
 
@@ -132,7 +132,8 @@ Error superseded() {
 }
 
 Error unknown_model(std::string_view asked, const std::vector<std::string>& available) {
-  std::string message = "The model '" + std::string(asked.substr(0, 128)) + "' is not loaded, or not for this caller. There are: ";
+  std::string message =
+      "The model '" + std::string(asked.substr(0, 128)) + "' is not loaded, or not for this caller. There are: ";
   for (std::size_t i = 0; i < available.size(); ++i) message += (i > 0 ? ", " : "") + available[i];
   return {ErrorCode::kNotFound, std::move(message), "model"};
 }

@@ -16,8 +16,7 @@ constexpr std::size_t kMostBytes = 1024 * 1024;
 Error described(const Setting& setting, const Error& error) {
   Error result = error;
   if (!setting.flag.empty()) result.field = setting.flag;
-  const bool outside =
-      setting.key.find('.') == std::string::npos && setting.kind != Setting::Kind::kSection;
+  const bool outside = setting.key.find('.') == std::string::npos && setting.kind != Setting::Kind::kSection;
   if (outside) result.message = "stands outside a section such as [scheduler]; " + error.message;
   if (!setting.where.empty()) result.message = setting.where + ": " + error.field + ": " + result.message;
   return result;

@@ -19,7 +19,7 @@ struct ServeContext {
   const route::Router& router;
   StatusSource& status;
   Delivery& delivery;
-  ConfigSource* config;  // null: nobody may see or change it
+  ConfigSource* config;                        // null: nobody may see or change it
   const Clock& clock;                          // the engines' clock
   std::function<std::int64_t()> unix_seconds;  // wall time, for `created`
 };
