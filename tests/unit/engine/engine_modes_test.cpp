@@ -1,7 +1,7 @@
 // Modes of batching through the whole engine: answers are the same in every mode, only their times differ.
 #include <gtest/gtest.h>
 
-#include "support/engine_harness.h"
+#include "support/batching_modes.h"
 
 namespace takt {
 namespace {
@@ -10,22 +10,14 @@ using std::chrono::milliseconds;
 using testing::EngineHarness;
 using testing::letters;
 using testing::quick_script;
-
-EngineOptions static_batches(std::uint32_t size) {
-  EngineOptions options;
-  options.sched.join = JoinRule::kWhenEmpty;
-  options.sched.prefill = PrefillRule::kWhole;
-  options.sched.padding = true;
-  options.sched.leave = LeaveRule::kWithBatch;
-  options.sched.max_sequences = size;
-  options.sched.window = {size, 0.0, milliseconds(50), false};
-  return options;
-}
+using testing::short_of_blocks;
+using testing::static_batches;
+using testing::with;
 
 std::vector<EngineOptions> every_mode() {
   std::vector<EngineOptions> modes(8);
-  modes[1] = static_batches(3);
-  modes[2] = static_batches(3);
+  modes[1] = with(static_batches(3));
+  modes[2] = with(static_batches(3));
   modes[2].sched.padding = false;
   modes[2].sched.reserve = KvReserve::kContext;
   modes[3].sched.join = JoinRule::kWhenEmpty;
@@ -37,25 +29,17 @@ std::vector<EngineOptions> every_mode() {
   return modes;
 }
 
-FakeScript tight_script() {
-  FakeScript script = quick_script();
-  script.context_tokens = 256;
-  script.block_count = 40;
-  script.length = 60;
-  return script;
-}
-
 TEST(EngineModes, EveryModeGivesTheSameAnswers) {
   std::map<std::uint64_t, std::vector<TokenId>> expected;
   for (std::uint64_t id = 1; id <= 12; ++id) {
-    EngineHarness h(tight_script());
+    EngineHarness h(short_of_blocks());
     ASSERT_TRUE(h.submit(id, letters(static_cast<std::uint32_t>(5 + id * 7), static_cast<std::uint32_t>(id)), 50).ok());
     ASSERT_TRUE(h.run());
     expected[id] = h.events.tokens(id);
   }
   int mode = 0;
   for (const EngineOptions& options : every_mode()) {
-    EngineHarness h(tight_script(), options);
+    EngineHarness h(short_of_blocks(), options);
     for (std::uint64_t id = 1; id <= 12; ++id) {
       ASSERT_TRUE(
           h.submit(id, letters(static_cast<std::uint32_t>(5 + id * 7), static_cast<std::uint32_t>(id)), 50).ok());
@@ -72,7 +56,7 @@ TEST(EngineModes, EveryModeGivesTheSameAnswers) {
 }
 
 TEST(EngineModes, ABatchsAnswersLeaveTogetherAtItsEnd) {
-  EngineHarness h(quick_script(), static_batches(2));
+  EngineHarness h(quick_script(), with(static_batches(2)));
   ASSERT_TRUE(h.submit(1, letters(10), 5).ok());
   ASSERT_TRUE(h.submit(2, letters(10, 3), 30).ok());
   ASSERT_TRUE(h.submit(3, letters(10, 4), 5).ok());
@@ -86,7 +70,7 @@ TEST(EngineModes, ABatchsAnswersLeaveTogetherAtItsEnd) {
 
 // A request that never ran does not wait for the batch to say so.
 TEST(EngineModes, AnExpiredOneLeavesWithoutTheBatch) {
-  EngineHarness h(quick_script(), static_batches(1));
+  EngineHarness h(quick_script(), with(static_batches(1)));
   ASSERT_TRUE(h.submit(1, letters(10), 1000).ok());
   h.step();
   EngineRequest impatient = h.request(2, letters(10, 5), 5);
@@ -99,7 +83,7 @@ TEST(EngineModes, AnExpiredOneLeavesWithoutTheBatch) {
 }
 
 TEST(EngineModes, ACancelledMemberGivesItsBlocksBackAtOnce) {
-  EngineHarness h(quick_script(), static_batches(2));
+  EngineHarness h(quick_script(), with(static_batches(2)));
   ASSERT_TRUE(h.submit(1, letters(100), 500).ok());
   ASSERT_TRUE(h.submit(2, letters(100, 3), 20).ok());
   h.step(3);
@@ -114,7 +98,7 @@ TEST(EngineModes, AWholeContextPerSequenceWastesWhatItDoesNotUse) {
   const auto most_running_and_waste = [](KvReserve reserve) {
     EngineOptions options;
     options.sched.reserve = reserve;
-    EngineHarness h(tight_script(), options);
+    EngineHarness h(short_of_blocks(), options);
     for (std::uint64_t id = 1; id <= 10; ++id)
       EXPECT_TRUE(h.submit(id, letters(20, static_cast<std::uint32_t>(id)), 20).ok());
     EXPECT_TRUE(h.run());
@@ -158,7 +142,7 @@ TEST(EngineModes, ThreeLengthsInEveryMode) {
       left.push_back((h.events.of(id).choices[0].times.back() - start) / milliseconds(1));
     return left;
   };
-  EngineOptions static_three = static_batches(3);
+  EngineOptions static_three = with(static_batches(3));
   static_three.sched.window.max_wait = milliseconds(50);
   EngineOptions request_level;
   request_level.sched.join = JoinRule::kWhenEmpty;
@@ -175,7 +159,7 @@ TEST(EngineModes, ThreeLengthsInEveryMode) {
 
 TEST(EngineModes, PaddingCostsTimeAndChangesNoAnswer) {
   const auto time_of = [](bool padding) {
-    EngineOptions options = static_batches(3);
+    EngineOptions options = with(static_batches(3));
     options.sched.padding = padding;
     EngineHarness h(quick_script(), options);
     const TimePoint start = h.clock.now();

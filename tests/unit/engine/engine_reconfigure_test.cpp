@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "support/engine_harness.h"
+#include "support/batching_modes.h"
 
 namespace takt {
 namespace {
@@ -12,37 +12,15 @@ using std::chrono::milliseconds;
 using testing::EngineHarness;
 using testing::letters;
 using testing::quick_script;
-
-FakeScript short_of_blocks() {
-  FakeScript script = quick_script();
-  script.context_tokens = 256;
-  script.block_count = 40;
-  script.length = 60;
-  return script;
-}
-
-EngineOptions with(SchedulerOptions sched) {
-  EngineOptions options;
-  options.sched = std::move(sched);
-  return options;
-}
-
-SchedulerOptions closed_batches(std::uint32_t size) {
-  SchedulerOptions sched;
-  sched.join = JoinRule::kWhenEmpty;
-  sched.prefill = PrefillRule::kWhole;
-  sched.padding = true;
-  sched.leave = LeaveRule::kWithBatch;
-  sched.max_sequences = size;
-  sched.window = {size, 0.0, milliseconds(50), false};
-  return sched;
-}
+using testing::short_of_blocks;
+using testing::static_batches;
+using testing::with;
 
 // Every mode, and settings that take room away from those who have it.
 std::vector<SchedulerOptions> modes_to_change_to() {
   std::vector<SchedulerOptions> modes(10);
-  modes[1] = closed_batches(3);
-  modes[2] = closed_batches(2);
+  modes[1] = static_batches(3);
+  modes[2] = static_batches(2);
   modes[2].padding = false;
   modes[2].reserve = KvReserve::kContext;
   modes[3].join = JoinRule::kWhenEmpty;
@@ -178,7 +156,7 @@ TEST(EngineReconfigure, TheDoorHasTheNewLimitsAtOnceAndThrowsNobodyOut) {
 TEST(EngineReconfigure, FromStaticToContinuousReleasesTheAnswersThatWereHeld) {
   FakeScript script = quick_script();
   script.length = 100;
-  EngineHarness h(script, with(closed_batches(2)));
+  EngineHarness h(script, with(static_batches(2)));
   ASSERT_TRUE(h.submit(1, letters(10), 3).ok());
   ASSERT_TRUE(h.submit(2, letters(10, 3), 60).ok());
   h.step(20);
