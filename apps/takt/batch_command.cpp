@@ -25,6 +25,7 @@
 #include "config/config_sources.h"
 #include "config/settings.h"
 #include "launch.h"
+#include "setting_argument.h"
 #include "stop_signals.h"
 
 namespace takt::app {
@@ -134,10 +135,10 @@ Result<std::unique_ptr<config::LoadedConfig>> load_config(const Arguments& argum
     if (!file) return file.error();
     sources.file = std::move(*file);
   }
-  for (const std::string& setting : arguments.settings) {
-    const auto equals = setting.find('=');
-    if (equals == std::string::npos) return Error::invalid("--set", "must be KEY=VALUE, not " + setting);
-    sources.flags.push_back({setting.substr(0, equals), Kind::kText, setting.substr(equals + 1), "flag"});
+  for (const std::string& text : arguments.settings) {
+    auto setting = read_setting(text);
+    if (!setting) return setting.error();
+    sources.flags.push_back(std::move(*setting));
   }
   if (arguments.preset) sources.flags.push_back({"scheduler.preset", Kind::kText, *arguments.preset, "flag"});
   if (!arguments.models.empty()) sources.flags.push_back({"server.models", Kind::kValue, arguments.models, "flag"});

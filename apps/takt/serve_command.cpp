@@ -14,6 +14,7 @@
 #include "launch.h"
 #include "route/local_time.h"
 #include "runtime_config.h"
+#include "setting_argument.h"
 #include "stall_watch.h"
 #include "start_report.h"
 #include "stop_signals.h"
@@ -54,12 +55,6 @@ struct Arguments {
   bool strict = false;
   bool print_config = false;
 };
-
-Result<config::Setting> read_setting(const std::string& setting) {
-  const auto equals = setting.find('=');
-  if (equals == std::string::npos) return Error::invalid("--set", "must be KEY=VALUE, not " + setting);
-  return config::Setting{setting.substr(0, equals), config::Setting::Kind::kText, setting.substr(equals + 1), "flag"};
-}
 
 // In the order in which a later one wins.
 Result<config::Settings> settings_of(const Arguments& arguments) {
