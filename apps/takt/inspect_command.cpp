@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "commands.h"
 #include "config/server_config.h"
@@ -16,6 +17,7 @@ struct Arguments {
   std::string model;
   bool json = false;
   bool metadata_only = false;
+  bool bench = false;
 };
 
 ExitCode run_inspect(const Arguments& arguments) {
@@ -26,8 +28,13 @@ ExitCode run_inspect(const Arguments& arguments) {
   const config::ServerConfig defaults;
   CpuExecutorOptions options = defaults.compute;
   options.max_sequences = defaults.engine.sched.max_sequences;
-  const auto inspection = inspect_model(source->path, options, !arguments.metadata_only);
+  auto inspection = inspect_model(source->path, options, !arguments.metadata_only);
   if (!inspection) return fail(ExitCode::kModel, inspection.error());
+  if (arguments.bench && !inspection->unsupported) {
+    auto speed = measure_machine_speed(source->path, inspection->file, options);
+    if (!speed) return fail(ExitCode::kModel, speed.error());
+    inspection->speed = std::move(*speed);
+  }
   const std::string report = arguments.json ? to_json(*inspection) + "\n" : to_text(*inspection);
   if (const auto code = print(report); code != ExitCode::kDone) return code;
   return inspection->unsupported ? fail(ExitCode::kModel, *inspection->unsupported) : ExitCode::kDone;
@@ -42,6 +49,8 @@ void add_inspect_command(CLI::App& app, ChosenCommand& chosen) {
   command->add_flag("--json", arguments->json, "One JSON object instead of text");
   command->add_flag("--metadata-only", arguments->metadata_only,
                     "Do not read the weights, and so not see values in them that are not finite");
+  command->add_flag("--bench", arguments->bench,
+                    "Also compute with the model and show its speed beside what the machine can do (some seconds)");
   command->callback([&chosen, arguments] { chosen = [arguments] { return run_inspect(*arguments); }; });
 }
 

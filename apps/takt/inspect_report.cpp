@@ -128,12 +128,32 @@ json::value cost_json(const MemoryPlan& plan) {
           {"conversations", std::move(conversations)}};
 }
 
+json::value speed_json(const MachineSpeed& speed) {
+  json::array decode;
+  for (const auto& at : speed.decode) {
+    decode.push_back({{"streams", at.streams},
+                      {"tokens_per_second", at.tokens_per_second},
+                      {"bandwidth_share", speed.bandwidth_share(at)},
+                      {"multiply_share", speed.multiply_share(at)}});
+  }
+  return {{"isa", speed.isa},
+          {"threads", speed.threads},
+          {"read_bytes_per_second", speed.peaks.read},
+          {"int8_multiplies_per_second", speed.peaks.multiply.int8},
+          {"f32_multiplies_per_second", speed.peaks.multiply.f32},
+          {"decode_context_tokens", speed.context_tokens},
+          {"decode", std::move(decode)},
+          {"prompt_tokens", speed.prompt_tokens},
+          {"prompt_tokens_per_second", speed.prompt_tokens_per_second},
+          {"prompt_multiply_share", speed.prompt_multiply_share()}};
+}
+
 }  // namespace
 
 Result<Inspection> inspect_model(const std::string& path, const CpuExecutorOptions& options, bool read_weights) {
   auto file = GgufFile::open(path);
   if (!file) return file.error();
-  Inspection inspection{path, std::move(*file), {}, {}, {}};
+  Inspection inspection{path, std::move(*file), {}, {}, {}, {}};
   auto model = plan_model(inspection.file, path);
   if (!model) {
     inspection.unsupported = model.error();
@@ -170,6 +190,7 @@ std::string to_text(const Inspection& inspection) {
     out << "  " << type << "  " << sum.tensors << " tensors, " << readable_bytes(sum.bytes) << "\n";
   }
   if (inspection.plan) add_cost_text(out, *inspection.plan);
+  if (inspection.speed) out << to_text(*inspection.speed);
   if (inspection.unsupported) out << "\nCannot be served here: " << inspection.unsupported->message << "\n";
   return std::move(out).str();
 }
@@ -191,6 +212,7 @@ std::string to_json(const Inspection& inspection) {
                       {"metadata", std::move(metadata)},
                       {"tensors", std::move(tensors)}};
   if (inspection.plan) object["cost"] = cost_json(*inspection.plan);
+  if (inspection.speed) object["speed"] = speed_json(*inspection.speed);
   if (inspection.unsupported) object["unsupported"] = to_utf8(inspection.unsupported->message);
   return json::serialize(object);
 }

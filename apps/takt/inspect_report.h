@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "exec/cpu/memory_plan.h"
 #include "exec/cpu/options.h"
+#include "machine_speed.h"
 #include "model/gguf.h"
 #include "model/hyperparameters.h"
 
@@ -17,7 +18,8 @@ struct Inspection {
   GgufFile file;
   std::optional<Hyperparameters> hyperparameters;
   std::optional<MemoryPlan> plan;
-  std::optional<Error> unsupported;  // why the file cannot be served here
+  std::optional<MachineSpeed> speed;  // when asked for
+  std::optional<Error> unsupported;   // why the file cannot be served here
 };
 
 // Errors: the file cannot be read or is no GGUF file. One that is, and cannot be served, is an Inspection that says

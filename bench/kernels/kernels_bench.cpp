@@ -1,8 +1,6 @@
 // Times of the kernels on SmolLM2-135M's shapes, beside what the machine itself can do.
 //
-//   bench_kernels [products|step|attention|rows|all] [threads] [cpu]
-//
-// With `cpu` (and one thread) CPU time is counted instead of wall time.
+//   bench_kernels [products|step|attention|rows|all] [threads]
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,9 +10,9 @@
 
 #include "base/random.h"
 #include "kernels/attention.h"
+#include "kernels/machine_peaks.h"
 #include "kernels/matmul.h"
 #include "kernels/rows.h"
-#include "machine_peaks.h"
 
 namespace takt::bench {
 namespace {
@@ -26,11 +24,6 @@ constexpr std::uint32_t kLayers = 30;
 constexpr std::uint32_t kHeads = 9;
 constexpr std::uint32_t kKvHeads = 3;
 constexpr std::uint32_t kHeadDim = 64;
-
-struct Peaks {
-  double read = 0.0;
-  MultiplyPeaks multiply;
-};
 
 MatrixView view_of(std::vector<float>& values, std::size_t rows, std::size_t cols) {
   return {values.data(), rows, cols, cols};
@@ -57,7 +50,7 @@ std::vector<Isa> levels() {
   return runnable;
 }
 
-void time_product(TensorType type, std::size_t n, std::size_t k, ThreadPool& pool, const Peaks& peaks) {
+void time_product(TensorType type, std::size_t n, std::size_t k, ThreadPool& pool, const MachinePeaks& peaks) {
   // Copies enough that a small matrix does not stay in the cache from one product to the next, as in a model.
   std::vector<PackedMatrix> copies;
   const std::size_t bytes = row_bytes(type, k) * n;
@@ -88,7 +81,7 @@ void time_product(TensorType type, std::size_t n, std::size_t k, ThreadPool& poo
   }
 }
 
-void time_products(ThreadPool& pool, const Peaks& peaks) {
+void time_products(ThreadPool& pool, const MachinePeaks& peaks) {
   for (const TensorType type : {TensorType::kQ4_0, TensorType::kQ4_1, TensorType::kQ8_0, TensorType::kQ6_K,
                                 TensorType::kF16, TensorType::kF32}) {
     const std::size_t k = type == TensorType::kQ6_K ? 512 : kHidden;
@@ -158,7 +151,7 @@ class StepProducts {
   std::vector<float> hidden_, wide_, wide2_, outs_, logits_;
 };
 
-void time_step(ThreadPool& pool, const Peaks& peaks) {
+void time_step(ThreadPool& pool, const MachinePeaks& peaks) {
   StepProducts step(pool);
   const Compute compute(levels().back(), pool);
   std::printf("products of a SmolLM2-135M step (Q4_1, head Q8_0; %.1f MB)\n", step.read_bytes() * 1e-6);
@@ -178,7 +171,7 @@ void time_step(ThreadPool& pool, const Peaks& peaks) {
   }
 }
 
-void time_attention(ThreadPool& pool, const Peaks& peaks) {
+void time_attention(ThreadPool& pool, const MachinePeaks& peaks) {
   KvBlocks cache;
   cache.layout = {KvType::kF16, kLayers, kKvHeads, kHeadDim, kHeadDim, 16};
   const std::uint32_t blocks_per_sequence = 128;
@@ -261,8 +254,8 @@ void time_rows(ThreadPool& pool) {
 
 int run(std::string_view what, int threads) {
   ThreadPool pool(threads);
-  const Peaks peaks{read_bandwidth(pool), multiply_peaks(pool)};
-  std::printf("%d threads: reads %.2f GB/s, int8 %.1f GMAC/s (maddubs + madd), F32 %.1f GMAC/s\n", threads,
+  const MachinePeaks peaks = measure_machine_peaks(pool, levels().back());
+  std::printf("%d threads: reads %.2f GB/s, int8 %.1f GMAC/s, F32 %.1f GMAC/s\n", threads,
               peaks.read * 1e-9, peaks.multiply.int8 * 1e-9, peaks.multiply.f32 * 1e-9);
   const bool all = what == "all";
   if (all || what == "step") time_step(pool, peaks);

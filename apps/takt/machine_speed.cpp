@@ -1,0 +1,113 @@
+#include "machine_speed.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+#include <string_view>
+
+#include "exec/cpu/cpu_executor.h"
+#include "exec/cpu/speed_probe.h"
+
+namespace takt::app {
+namespace {
+
+constexpr std::uint32_t kStreams[] = {1, 2, 4, 8, 16, 32};
+constexpr std::uint32_t kContextTokens = 256;
+constexpr std::uint32_t kDecodeSteps = 16;
+constexpr std::uint32_t kPromptTokens = 512;
+constexpr int kMeasuredRounds = 3;
+constexpr std::string_view kEmbedding = "token_embd.weight";
+constexpr std::string_view kOutput = "output.weight";
+
+std::uint64_t element_count(const GgufTensor& tensor) {
+  std::uint64_t count = 1;
+  for (const auto extent : tensor.shape) count *= extent;
+  return count;
+}
+
+// What a step multiplies by. A row of the embedding is looked up, unless the same matrix makes the logits.
+void count_matrices(const GgufFile& file, MachineSpeed& speed) {
+  const bool untied = std::any_of(file.tensors().begin(), file.tensors().end(),
+                                  [](const GgufTensor& tensor) { return tensor.name == kOutput; });
+  for (const GgufTensor& tensor : file.tensors()) {
+    if (tensor.shape.size() < 2 || (untied && tensor.name == kEmbedding)) continue;
+    const bool output = tensor.name == (untied ? kOutput : kEmbedding);
+    speed.matrix_bytes += tensor.bytes;
+    (output ? speed.output_elements : speed.layer_elements) += element_count(tensor);
+  }
+}
+
+std::string line(const char* format, double a, double b) {
+  char text[160];
+  std::snprintf(text, sizeof(text), format, a, b);
+  return text;
+}
+
+}  // namespace
+
+double MachineSpeed::bandwidth_share(const Decode& at) const {
+  if (peaks.read <= 0.0) return 0.0;
+  return static_cast<double>(matrix_bytes) * at.tokens_per_second / at.streams / peaks.read;
+}
+
+double MachineSpeed::multiply_share(const Decode& at) const {
+  if (peaks.multiply.int8 <= 0.0) return 0.0;
+  return static_cast<double>(layer_elements + output_elements) * at.tokens_per_second / peaks.multiply.int8;
+}
+
+double MachineSpeed::prompt_multiply_share() const {
+  if (peaks.multiply.int8 <= 0.0) return 0.0;
+  const double elements = static_cast<double>(layer_elements) + static_cast<double>(output_elements) / prompt_tokens;
+  return elements * prompt_tokens_per_second / peaks.multiply.int8;
+}
+
+Result<MachineSpeed> measure_machine_speed(const std::string& path, const GgufFile& file,
+                                           const CpuExecutorOptions& options) {
+  SteadyClock clock;
+  auto executor = CpuExecutor::load(path, options, clock);
+  if (!executor) return executor.error();
+  const CpuRuntime& runtime = (*executor)->runtime();
+  const ExecutorCapabilities& can = (*executor)->capabilities();
+
+  MachineSpeed speed;
+  speed.isa = isa_name(runtime.isa);
+  speed.threads = runtime.pool->threads();
+  speed.peaks = measure_machine_peaks(*runtime.pool, runtime.isa);
+  count_matrices(file, speed);
+
+  SpeedProbe probe(**executor);
+  speed.context_tokens = std::min(kContextTokens, can.context_tokens - std::min(can.context_tokens, kDecodeSteps + 1));
+  const std::uint64_t pool = pool_tokens(can.groups);
+  for (const std::uint32_t streams : kStreams) {
+    const std::uint64_t tokens =
+        std::uint64_t{streams} * (speed.context_tokens + kDecodeSteps + can.groups[0].block_tokens);
+    if (streams > can.max_sequences || streams > can.max_step_tokens || tokens > pool) break;
+    const auto rate = probe.decode({streams, speed.context_tokens, kDecodeSteps}, kMeasuredRounds);
+    if (!rate) return rate.error();
+    speed.decode.push_back({streams, *rate});
+  }
+  speed.prompt_tokens = static_cast<std::uint32_t>(std::min<std::uint64_t>({kPromptTokens, can.context_tokens, pool}));
+  const auto rate = probe.prefill({speed.prompt_tokens, std::min(kPromptTokens, can.max_step_tokens)}, kMeasuredRounds);
+  if (!rate) return rate.error();
+  speed.prompt_tokens_per_second = *rate;
+  return speed;
+}
+
+std::string to_text(const MachineSpeed& speed) {
+  std::ostringstream out;
+  out << "\nSpeed of " << speed.threads << " threads (" << speed.isa << "), nothing else running\n"
+      << line("  the machine reads %.1f GB/s and multiplies %.0f G 8-bit values a second\n", speed.peaks.read * 1e-9,
+              speed.peaks.multiply.int8 * 1e-9);
+  for (const auto& at : speed.decode) {
+    out << "  " << at.streams << (at.streams == 1 ? " stream" : " streams") << " at " << speed.context_tokens
+        << line(" tokens: %.1f tokens/s, %.1f each;", at.tokens_per_second, at.tokens_per_second / at.streams)
+        << line(" matrices take %.0f %% of the bandwidth, %.0f %% of the multiplications\n",
+                100 * speed.bandwidth_share(at), 100 * speed.multiply_share(at));
+  }
+  out << "  prompt of " << speed.prompt_tokens
+      << line(": %.1f tokens/s, %.0f %% of the multiplications\n", speed.prompt_tokens_per_second,
+              100 * speed.prompt_multiply_share());
+  return std::move(out).str();
+}
+
+}  // namespace takt::app
