@@ -11,6 +11,8 @@ import random
 import struct
 import sys
 
+from gguf_file import F16, F32, Q4_0, Q4_1, Q4_K, Q8_0, array, entry, f32_entry, head, padded, text, text_entry, u32_entry
+
 SEED = 20261130
 EMBEDDING, HEADS, KV_HEADS, HEAD_SIZE, FEED_FORWARD, LAYERS, CONTEXT = 64, 4, 2, 16, 256, 2, 2048
 MERGES = ["t h", "th e", "\u0120 t", "\u0120 a", "i n", "e r", "\u0120t he", "\u0120a n", "\u0120an d", "o n", "r e", "\u0120 s", "e n",
@@ -18,7 +20,6 @@ MERGES = ["t h", "th e", "\u0120 t", "\u0120 a", "i n", "e r", "\u0120t he", "\u
 CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 TEMPLATE = ("{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n' }}"
             "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}")
-F32, F16, Q4_0, Q4_1, Q8_0, Q4_K = 0, 1, 2, 3, 8, 12
 
 rng = random.Random(SEED)
 
@@ -133,58 +134,38 @@ def tensors(tokens):
     yield "output.weight", output_rows(tokens)
 
 
-def text(value):
-    data = value.encode()
-    return struct.pack("<Q", len(data)) + data
-
-
-def entry(key, kind, data):
-    return text(key) + struct.pack("<I", kind) + data
-
-
-def u32(key, value):
-    return entry(key, 4, struct.pack("<I", value))
-
-
 def metadata(tokens, types):
-    yield entry("general.architecture", 8, text("llama"))
-    yield entry("general.name", 8, text("tiny"))
-    yield u32("llama.context_length", CONTEXT)
-    yield u32("llama.embedding_length", EMBEDDING)
-    yield u32("llama.block_count", LAYERS)
-    yield u32("llama.feed_forward_length", FEED_FORWARD)
-    yield u32("llama.attention.head_count", HEADS)
-    yield u32("llama.attention.head_count_kv", KV_HEADS)
-    yield entry("llama.attention.layer_norm_rms_epsilon", 6, struct.pack("<f", 1e-5))
-    yield u32("llama.rope.dimension_count", HEAD_SIZE)
-    yield entry("llama.rope.freq_base", 6, struct.pack("<f", 10000.0))
-    yield u32("llama.vocab_size", len(tokens))
-    yield entry("tokenizer.ggml.model", 8, text("gpt2"))
-    yield entry("tokenizer.ggml.pre", 8, text("gpt-2"))
-    yield entry("tokenizer.ggml.tokens", 9, struct.pack("<IQ", 8, len(tokens)) + b"".join(map(text, tokens)))
-    yield entry("tokenizer.ggml.token_type", 9, struct.pack(f"<IQ{len(types)}i", 5, len(types), *types))
-    yield entry("tokenizer.ggml.merges", 9, struct.pack("<IQ", 8, len(MERGES)) + b"".join(map(text, MERGES)))
-    yield u32("tokenizer.ggml.bos_token_id", tokens.index("<|im_start|>"))
-    yield u32("tokenizer.ggml.eos_token_id", tokens.index("<|im_end|>"))
-    yield u32("tokenizer.ggml.unknown_token_id", tokens.index("<|endoftext|>"))
+    yield text_entry("general.architecture", "llama")
+    yield text_entry("general.name", "tiny")
+    yield u32_entry("llama.context_length", CONTEXT)
+    yield u32_entry("llama.embedding_length", EMBEDDING)
+    yield u32_entry("llama.block_count", LAYERS)
+    yield u32_entry("llama.feed_forward_length", FEED_FORWARD)
+    yield u32_entry("llama.attention.head_count", HEADS)
+    yield u32_entry("llama.attention.head_count_kv", KV_HEADS)
+    yield f32_entry("llama.attention.layer_norm_rms_epsilon", 1e-5)
+    yield u32_entry("llama.rope.dimension_count", HEAD_SIZE)
+    yield f32_entry("llama.rope.freq_base", 10000.0)
+    yield u32_entry("llama.vocab_size", len(tokens))
+    yield text_entry("tokenizer.ggml.model", "gpt2")
+    yield text_entry("tokenizer.ggml.pre", "gpt-2")
+    yield entry("tokenizer.ggml.tokens", 9, array(8, list(map(text, tokens))))
+    yield entry("tokenizer.ggml.token_type", 9, array(5, [struct.pack("<i", type) for type in types]))
+    yield entry("tokenizer.ggml.merges", 9, array(8, list(map(text, MERGES))))
+    yield u32_entry("tokenizer.ggml.bos_token_id", tokens.index("<|im_start|>"))
+    yield u32_entry("tokenizer.ggml.eos_token_id", tokens.index("<|im_end|>"))
+    yield u32_entry("tokenizer.ggml.unknown_token_id", tokens.index("<|endoftext|>"))
     yield entry("tokenizer.ggml.add_bos_token", 7, b"\0")
-    yield entry("tokenizer.chat_template", 8, text(TEMPLATE))
-
-
-def padded(data):
-    return data + b"\0" * (-len(data) % 32)
+    yield text_entry("tokenizer.chat_template", TEMPLATE)
 
 
 def main():
     out = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).with_name("tiny.gguf"))
     tokens, types = vocabulary()
     entries = list(metadata(tokens, types))
-    infos, data = [], b""
-    for name, (kind, shape, content) in tensors(tokens):
-        infos.append(text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, len(data)))
-        data += padded(content)
-    head = b"GGUF" + struct.pack("<IQQ", 3, len(infos), len(entries)) + b"".join(entries) + b"".join(infos)
-    out.write_bytes(padded(head) + data)
+    contents = list(tensors(tokens))
+    table = [(name, shape, kind, len(data)) for name, (kind, shape, data) in contents]
+    out.write_bytes(head(entries, table) + b"".join(padded(data) for _, (_, _, data) in contents))
     print(f"{out}: {out.stat().st_size} bytes, {len(tokens)} tokens")
 
 

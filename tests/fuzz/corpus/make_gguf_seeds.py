@@ -2,21 +2,12 @@
 """Writes the seed corpus of fuzz_gguf: small files that reach every part of the reader."""
 import pathlib
 import struct
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "data"))
+from gguf_file import array, entry, head, padded, text  # noqa: E402
 
 OUT = pathlib.Path(__file__).with_name("fuzz_gguf")
-
-
-def text(value):
-    data = value.encode()
-    return struct.pack("<Q", len(data)) + data
-
-
-def entry(key, kind, data):
-    return text(key) + struct.pack("<I", kind) + data
-
-
-def array(kind, items):
-    return struct.pack("<IQ", kind, len(items)) + b"".join(items)
 
 
 def u32(value):
@@ -24,12 +15,8 @@ def u32(value):
 
 
 def file(version, entries, tensors):
-    infos, data = b"", b""
-    for name, shape, kind, content in tensors:
-        infos += text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, len(data))
-        data += content + b"\0" * (-len(content) % 32)
-    head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(entries)) + b"".join(entries) + infos
-    return head + b"\0" * (-len(head) % 32) + data
+    table = [(name, shape, kind, len(data)) for name, shape, kind, data in tensors]
+    return head(entries, table, version) + b"".join(padded(data) for _, _, _, data in tensors)
 
 
 LLAMA = [entry("general.architecture", 8, text("llama")), entry("llama.context_length", 4, u32(64)), entry("llama.embedding_length", 4, u32(32)),
