@@ -174,7 +174,7 @@ void time_step(ThreadPool& pool, const MachinePeaks& peaks) {
 void time_attention(ThreadPool& pool, const MachinePeaks& peaks) {
   KvBlocks cache;
   cache.layout = {KvType::kF16, kLayers, kKvHeads, kHeadDim, kHeadDim, 16};
-  const std::uint32_t blocks_per_sequence = 128;
+  const std::uint32_t blocks_per_sequence = 256;
   const std::uint32_t sequences = 8;
   AlignedBuffer memory;
   cache.block_count = blocks_per_sequence * sequences;
@@ -191,12 +191,15 @@ void time_attention(ThreadPool& pool, const MachinePeaks& peaks) {
                        {1, 1023, 1},
                        {8, 255, 1},
                        {8, 1023, 1},
+                       {8, 4095, 1},
                        {1, 0, 64},
                        {1, 0, 512},
                        {1, 1024, 64},
                        {1, 1536, 512},
                        {1, 1400, 1},
-                       {1, 1400, 3}}) {
+                       {1, 1400, 3},
+                       {1, 1400, 4},
+                       {1, 1400, 8}}) {
     const std::size_t rows = std::size_t{c.sequences} * c.count;
     std::vector<float> q = random_floats(rows * kHeads * kHeadDim);
     std::vector<float> out(q.size());

@@ -111,13 +111,17 @@ class AttentionRun {
     }
     compute_.pool.run(workspace_.items_.size(),
                       [this](std::size_t item, int worker) { compute_item(workspace_.items_[item], worker); });
-    if (partial_count_ != 0) compute_.pool.run(sequences_.size(), [this](std::size_t s, int) { merge_sequence(s); });
+    compute_.pool.run(workspace_.merges_.size(), [this](std::size_t i, int) { merge_rows(workspace_.merges_[i]); });
     return {};
   }
 
  private:
   using Item = AttentionWorkspace::Item;
+  using Merge = AttentionWorkspace::Merge;
   static constexpr std::size_t kPartialHead = 2;  // maximum and sum before the values
+  static constexpr std::uint32_t kRowsPerMerge = 16;
+  // Reading a stored value costs about as much as the arithmetic of so many queries on it.
+  static constexpr std::uint64_t kReadingInQueries = 2;
 
   // First and last + 1 segment that the row at `position` sees.
   std::uint32_t first_segment(std::uint32_t position) const {
@@ -138,6 +142,7 @@ class AttentionRun {
 
   void plan() {
     workspace_.items_.clear();
+    workspace_.merges_.clear();
     workspace_.partial_offsets_.clear();
     const std::uint32_t heads = std::min<std::uint32_t>(group_, kQueriesPerSegment);
     const std::uint32_t rows = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(kQueriesPerSegment) / group_);
@@ -145,7 +150,11 @@ class AttentionRun {
       const AttentionRows& s = sequences_[i];
       workspace_.partial_offsets_.push_back(partial_count_);
       if (s.count == 0) continue;
-      if (kept_segments(s) > 1) partial_count_ += std::size_t{s.count} * params_.heads * kept_segments(s);
+      if (kept_segments(s) > 1) {
+        partial_count_ += std::size_t{s.count} * params_.heads * kept_segments(s);
+        for (std::uint32_t first = 0; first < s.count; first += kRowsPerMerge)
+          workspace_.merges_.push_back({i, first, std::min(kRowsPerMerge, s.count - first)});
+      }
       for (std::uint32_t first = 0; first < s.count; first += rows) {
         const std::uint32_t count = std::min(rows, s.count - first);
         const std::uint32_t begin = first_segment(s.first_position + first);
@@ -154,12 +163,17 @@ class AttentionRun {
           for (std::uint32_t in_group = 0; in_group < group_; in_group += heads) {
             const std::uint32_t n = std::min(heads, group_ - in_group);
             for (std::uint32_t segment = begin; segment < end; ++segment) {
-              workspace_.items_.push_back({i, first, count, head, in_group, n, segment});
+              const AttendedRange seen = range(s.first_position + first + count - 1, segment);
+              const std::uint64_t cost = (std::uint64_t{count} * n + kReadingInQueries) * (seen.end - seen.begin);
+              workspace_.items_.push_back({i, first, count, head, in_group, n, segment, cost});
             }
           }
         }
       }
     }
+    // Threads take items one by one: with the dearest first, none is left with a dear one when the others are done.
+    std::sort(workspace_.items_.begin(), workspace_.items_.end(),
+              [](const Item& a, const Item& b) { return a.cost > b.cost; });
   }
 
   std::size_t tile_floats() const {
@@ -185,7 +199,7 @@ class AttentionRun {
     const std::uint32_t begin = std::max(first_seen(position), start) - start;
     const std::uint32_t end =
         position + 1 > start ? std::min<std::uint32_t>(position + 1 - start, kAttentionSegment) : 0;
-    return {begin, end};
+    return {std::min(begin, end), end};
   }
 
   void compute_item(const Item& item, int worker) {
@@ -249,14 +263,13 @@ class AttentionRun {
     std::copy_n(values, layout_.value_stride(), kept + kPartialHead);
   }
 
-  void merge_sequence(std::size_t index) {
-    const AttentionRows& s = sequences_[index];
-    if (s.count == 0 || kept_segments(s) == 1) return;
-    for (std::uint32_t row = 0; row < s.count; ++row) {
+  void merge_rows(const Merge& merge) {
+    const AttentionRows& s = sequences_[merge.sequence];
+    for (std::uint32_t row = merge.first; row < merge.first + merge.count; ++row) {
       const std::uint32_t position = s.first_position + row;
       const std::uint32_t skipped = first_segment(position) - first_segment(s.first_position);
       for (std::uint32_t head = 0; head < params_.heads; ++head) {
-        compute_.kernels.merge_segments({.partials = partial_of(index, row, head) + skipped * partial_floats_,
+        compute_.kernels.merge_segments({.partials = partial_of(merge.sequence, row, head) + skipped * partial_floats_,
                                          .partial_stride = partial_floats_,
                                          .segments = end_segment(position) - first_segment(position),
                                          .value_dim = layout_.value_dim,

@@ -53,11 +53,18 @@ class AttentionWorkspace {
     std::uint32_t kv_head;
     std::uint32_t first_head, heads;  // query heads inside the group
     std::uint32_t segment;
+    std::uint64_t cost;
+  };
+  // Rows of a sequence whose segments are merged by one thread.
+  struct Merge {
+    std::uint32_t sequence;
+    std::uint32_t first, count;
   };
 
  private:
   friend class AttentionRun;
   std::vector<Item> items_;
+  std::vector<Merge> merges_;
   std::vector<std::size_t> partial_offsets_;  // per sequence
   AlignedBuffer partials_;
   AlignedBuffer scratch_;

@@ -88,67 +88,102 @@ struct AttentionKernels {
     return Math::exp(L::sub(L::broadcast(partial[0]), L::broadcast(most)));
   }
 
-  struct LoadFloat {
-    F operator()(const float* p) const { return L::load(p); }
+  static F load_stored(const float* p) { return L::load(p); }
+  static F load_stored(const std::uint16_t* p) { return L::load_half(p); }
+
+  // Tiles give 16 values, in F32, from value `at` on. Tiles lie in blocks far from each other, where the hardware's own
+  // prefetching does not reach: while one is read, the next is fetched line by line (all its lines at once would fill
+  // the queue of outstanding loads).
+  template <typename Stored>
+  struct StoredTile {
+    const Stored* values;
+    const Stored* next;
+    F operator()(std::size_t at) const {
+      __builtin_prefetch(next + at);
+      return load_stored(values + at);
+    }
   };
-  struct LoadHalf {
-    F operator()(const std::uint16_t* p) const { return L::load_half(p); }
+  // Keeps what it has widened, for the queries that read the tile after these.
+  template <typename Stored>
+  struct WideningTile {
+    StoredTile<Stored> stored;
+    float* wide;
+    F operator()(std::size_t at) const {
+      const F value = stored(at);
+      L::store(wide + at, value);
+      return value;
+    }
+  };
+  struct WideTile {
+    const float* values;
+    F operator()(std::size_t at) const { return L::load(values + at); }
   };
 
-  // Few queries read a half-float tile as it lies; for more it is widened once.
-  static constexpr std::size_t kQueriesOfOnePass = 4;
+  // A tile that groups of queries read one after the other. A half-float tile is widened by the first group while it
+  // computes; a single group needs no copy.
+  class SharedTile {
+   public:
+    SharedTile(const AttendSegment& s, const std::byte* tile, const std::byte* next)
+        : stored_(tile), next_(next != nullptr ? next : tile), wide_(s.tile), half_(s.half) {}
 
-  // Calls body(load, tile) with the tile's first value and how to load 16 of them.
-  template <typename Body>
-  static void with_tile(const AttendSegment& s, const std::byte* tile, std::size_t n, const Body& body) {
-    if (!s.half) {
-      body(LoadFloat{}, reinterpret_cast<const float*>(tile));
-      return;
+    // Calls body(tile). `keep`: other groups follow, and body reads the whole tile.
+    template <typename Body>
+    void read(bool keep, const Body& body) {
+      if (!half_) {
+        body(as_stored<float>());
+      } else if (widened_) {
+        body(WideTile{wide_});
+      } else if (keep) {
+        widened_ = true;
+        body(WideningTile<std::uint16_t>{as_stored<std::uint16_t>(), wide_});
+      } else {
+        body(as_stored<std::uint16_t>());
+      }
     }
-    const auto* halves = reinterpret_cast<const std::uint16_t*>(tile);
-    if (s.queries <= kQueriesOfOnePass) {
-      body(LoadHalf{}, halves);
-      return;
+
+   private:
+    template <typename Stored>
+    StoredTile<Stored> as_stored() const {
+      return {reinterpret_cast<const Stored*>(stored_), reinterpret_cast<const Stored*>(next_)};
     }
-    for (std::size_t i = 0; i < n; i += kLanes) L::store(s.tile + i, L::load_half(halves + i));
-    body(LoadFloat{}, static_cast<const float*>(s.tile));
-  }
+
+    const std::byte* stored_;
+    const std::byte* next_;
+    float* wide_;
+    bool half_;
+    bool widened_ = false;
+  };
 
   static bool touches(const AttendedRange& range, std::size_t t) {
     return range.begin < range.end && range.begin < (t + 1) * kAttentionTile && range.end > t * kAttentionTile;
   }
 
-  // Tiles lie in blocks far from each other, so the hardware's own prefetching ends with each of them.
-  static void prefetch(const std::byte* tile, std::size_t bytes) {
-    if (tile == nullptr) return;
-    for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(tile + at);
-  }
-  static void prefetch_next(const AttendSegment& s, const std::byte* const (&tiles)[kTilesPerSegment], std::size_t t,
-                            std::size_t values) {
-    if (t + 1 < kTilesPerSegment) prefetch(tiles[t + 1], values * (s.half ? sizeof(std::uint16_t) : sizeof(float)));
+  static const std::byte* after(const std::byte* const (&tiles)[kTilesPerSegment], std::size_t t) {
+    return t + 1 < kTilesPerSegment ? tiles[t + 1] : nullptr;
   }
 
   // Scores of positions outside a query's range may be anything: weigh() drops them.
   [[gnu::noinline]] static void score_tile(const AttendSegment& s, std::size_t t) {
-    prefetch_next(s, s.key_tiles, t, s.key_dim * kAttentionTile);
-    with_tile(s, s.key_tiles[t], s.key_dim * kAttentionTile, [&](auto load, const auto* keys) {
-      std::size_t q = 0;
-      while (q < s.queries) {
-        std::size_t end = q;
-        while (end < s.queries && touches(s.ranges[end], t)) ++end;
-        in_even_groups(q, end, [&](auto size, std::size_t first) { score_queries<size()>(s, load, keys, first, t); });
-        q = end + 1;
-      }
-    });
+    SharedTile tile(s, s.key_tiles[t], after(s.key_tiles, t));
+    std::size_t q = 0;
+    while (q < s.queries) {
+      std::size_t end = q;
+      while (end < s.queries && touches(s.ranges[end], t)) ++end;
+      in_even_groups(q, end, [&](auto size, std::size_t first) {
+        tile.read(size() < s.queries, [&](const auto& keys) { score_queries<size()>(s, keys, first, t); });
+      });
+      q = end + 1;
+    }
   }
 
-  template <int Q, typename Load, typename Stored>
-  static void score_queries(const AttendSegment& s, Load load, const Stored* keys, std::size_t first, std::size_t t) {
+  template <int Q, typename Tile>
+  static void score_queries(const AttendSegment& s, const Tile& keys, std::size_t first, std::size_t t) {
     const float* queries = s.scaled_queries + first * s.key_dim;
     F score[Q];
     for (int q = 0; q < Q; ++q) score[q] = L::broadcast(0.0F);
+#pragma GCC unroll 4
     for (std::size_t d = 0; d < s.key_dim; ++d) {
-      const F key = load(keys + d * kAttentionTile);
+      const F key = keys(d * kAttentionTile);
       for (int q = 0; q < Q; ++q) {
         score[q] = L::fma(key, L::broadcast(queries[static_cast<std::size_t>(q) * s.key_dim + d]), score[q]);
       }
@@ -220,35 +255,47 @@ struct AttentionKernels {
 
   // Neighbouring queries that see the same positions of the tile share its loads.
   [[gnu::noinline]] static void add_values(const AttendSegment& s, std::size_t t) {
-    prefetch_next(s, s.value_tiles, t, s.value_stride * kAttentionTile);
-    with_tile(s, s.value_tiles[t], s.value_stride * kAttentionTile, [&](auto load, const auto* tile) {
-      std::size_t q = 0;
-      while (q < s.queries) {
-        const AttendedRange seen = in_tile(s.ranges[q], t);
-        std::size_t end = q + 1;
-        while (end < s.queries && equal(in_tile(s.ranges[end], t), seen)) ++end;
-        if (seen.begin < seen.end) {
-          in_even_groups(q, end, [&](auto size, std::size_t first) {
-            add_positions<size()>(load, s.scores + first * kAttentionSegment + t * kAttentionTile, tile, s.value_stride,
-                                  seen, s.values + first * s.value_stride);
-          });
+    SharedTile tile(s, s.value_tiles[t], after(s.value_tiles, t));
+    std::size_t q = 0;
+    while (q < s.queries) {
+      const AttendedRange seen = in_tile(s.ranges[q], t);
+      std::size_t end = q + 1;
+      while (end < s.queries && equal(in_tile(s.ranges[end], t), seen)) ++end;
+      if (seen.begin < seen.end) add_values_of(s, t, tile, seen, q, end);
+      q = end;
+    }
+  }
+
+  static void add_values_of(const AttendSegment& s, std::size_t t, SharedTile& tile, AttendedRange seen,
+                            std::size_t begin, std::size_t end) {
+    const bool whole = seen.begin == 0 && seen.end == kAttentionTile;
+    in_even_groups(begin, end, [&](auto size, std::size_t first) {
+      const float* weights = s.scores + first * kAttentionSegment + t * kAttentionTile;
+      float* values = s.values + first * s.value_stride;
+      tile.read(whole && size() < s.queries, [&](const auto& source) {
+        if (whole) {  // a loop of constant length
+          add_positions<size()>(source, weights, s.value_stride, {0, kAttentionTile}, values);
+        } else {
+          add_positions<size()>(source, weights, s.value_stride, seen, values);
         }
-        q = end;
-      }
+      });
     });
   }
 
-  static bool equal(const AttendedRange& a, const AttendedRange& b) { return a.begin == b.begin && a.end == b.end; }
+  static bool equal(const AttendedRange& a, const AttendedRange& b) {
+    return a.begin == b.begin && a.end == b.end;
+  }
 
   // values[q][d] = fma(weight[q][p], tile[p][d], values[q][d]), p in order.
-  template <int Q, typename Load, typename Stored>
-  static void add_positions(Load load, const float* weights, const Stored* tile, std::size_t stride, AttendedRange seen,
+  template <int Q, typename Tile>
+  static void add_positions(const Tile& tile, const float* weights, std::size_t stride, AttendedRange seen,
                             float* values) {
     for (std::size_t d = 0; d < stride; d += kLanes) {
       F acc[Q];
       for (int q = 0; q < Q; ++q) acc[q] = L::load(values + static_cast<std::size_t>(q) * stride + d);
+#pragma GCC unroll 16
       for (std::size_t p = seen.begin; p < seen.end; ++p) {
-        const F value = load(tile + p * stride + d);
+        const F value = tile(p * stride + d);
         for (int q = 0; q < Q; ++q) {
           acc[q] = L::fma(L::broadcast(weights[static_cast<std::size_t>(q) * kAttentionSegment + p]), value, acc[q]);
         }
