@@ -1,0 +1,95 @@
+#include "trace/line_source.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace takt::trace {
+namespace {
+
+Error file_error(const std::string& path, int error) {
+  return {ErrorCode::kIo, path + ": " + std::generic_category().message(error), {}};
+}
+
+}  // namespace
+
+Result<LineSource> LineSource::open(std::string path, std::size_t max_line_bytes) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return file_error(path, errno);
+  LineSource source(std::move(path), file, max_line_bytes);
+  struct stat info {};
+  if (::fstat(file, &info) != 0) return file_error(source.path_, errno);
+  if (S_ISDIR(info.st_mode)) return file_error(source.path_, EISDIR);
+  return source;
+}
+
+LineSource::LineSource(LineSource&& other) noexcept
+    : path_(std::move(other.path_)),
+      file_(std::exchange(other.file_, -1)),
+      max_line_bytes_(other.max_line_bytes_),
+      buffer_(std::move(other.buffer_)),
+      begin_(other.begin_),
+      at_end_(other.at_end_),
+      whole_(other.whole_),
+      number_(other.number_) {}
+
+LineSource::~LineSource() {
+  if (file_ >= 0) ::close(file_);
+}
+
+// More bytes behind what is there; false at the file's end.
+Result<bool> LineSource::fill() {
+  constexpr std::size_t kPiece = std::size_t{256} << 10;
+  if (at_end_) return false;
+  buffer_.erase(0, begin_);
+  begin_ = 0;
+  const std::size_t size = buffer_.size();
+  buffer_.resize(size + kPiece);
+  ssize_t got = 0;
+  do {
+    got = ::read(file_, buffer_.data() + size, kPiece);
+  } while (got < 0 && errno == EINTR);
+  const int error = errno;
+  buffer_.resize(size + (got > 0 ? static_cast<std::size_t>(got) : 0));
+  if (got < 0) return file_error(path_, error);
+  at_end_ = got == 0;
+  return !at_end_;
+}
+
+Result<LineSource::Got> LineSource::next(std::string_view& line) {
+  std::size_t searched = begin_;
+  for (;;) {
+    const std::size_t end = buffer_.find('\n', searched);
+    const bool found = end != std::string::npos;
+    const std::size_t length = (found ? end : buffer_.size()) - begin_;
+    if (length > max_line_bytes_) return pass_over();
+    if (found || (at_end_ && length > 0)) {
+      line = std::string_view(buffer_).substr(begin_, length);
+      if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+      begin_ += length + (found ? 1 : 0);
+      whole_ = found;
+      ++number_;
+      return Got::kLine;
+    }
+    if (at_end_) return Got::kEnd;
+    if (auto more = fill(); !more) return more.error();
+    searched = begin_ + length;
+  }
+}
+
+Result<LineSource::Got> LineSource::pass_over() {
+  ++number_;
+  for (;;) {
+    const std::size_t end = buffer_.find('\n', begin_);
+    whole_ = end != std::string::npos;
+    begin_ = whole_ ? end + 1 : buffer_.size();
+    if (whole_ || at_end_) return Got::kTooLong;
+    if (auto more = fill(); !more) return more.error();
+  }
+}
+
+}  // namespace takt::trace

@@ -1,0 +1,52 @@
+// A file's lines, one at a time, in memory that does not grow with the file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace takt::trace {
+
+class LineSource {
+ public:
+  // Errors: kIo with the path and the system's words; a folder is one.
+  static Result<LineSource> open(std::string path, std::size_t max_line_bytes);
+  ~LineSource();
+  LineSource(LineSource&& other) noexcept;
+  LineSource& operator=(LineSource&&) = delete;
+  LineSource(const LineSource&) = delete;
+  LineSource& operator=(const LineSource&) = delete;
+
+  enum class Got : std::uint8_t {
+    kLine,
+    kTooLong,  // above the limit; passed over
+    kEnd,
+  };
+  // `line`: without its line break (LF or CR LF), valid until the next call. Errors: kIo.
+  Result<Got> next(std::string_view& line);
+  // Of the last line, from 1.
+  std::uint64_t number() const { return number_; }
+  // The last line ended with a line break. False only for the last one of a file.
+  bool whole() const { return whole_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  LineSource(std::string path, int file, std::size_t max_line_bytes)
+      : path_(std::move(path)), file_(file), max_line_bytes_(max_line_bytes) {}
+  Result<bool> fill();
+  Result<Got> pass_over();
+
+  std::string path_;
+  int file_;
+  std::size_t max_line_bytes_;
+  std::string buffer_;
+  std::size_t begin_ = 0;  // of what is not given yet
+  bool at_end_ = false;
+  bool whole_ = true;
+  std::uint64_t number_ = 0;
+};
+
+}  // namespace takt::trace
