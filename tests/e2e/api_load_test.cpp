@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 
 #include "e2e/api_call.h"
@@ -128,6 +130,50 @@ TEST(ApiOverload, HealthAnswersWhileEverythingIsBusy) {
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2)) << path;
   }
   EXPECT_EQ(server->engine().status().running, 1u) << "the prompt was still being read all the while";
+}
+
+// A2: with the engine thread inside a step that does not end, everything that needs no step is answered.
+TEST(ApiOverload, WhatNeedsNoStepIsAnsweredWhileTheEngineThreadStandsStill) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool closed = false;
+  bool inside = false;
+  FakeServerSettings settings = script("length=4,context=1024,blocks=64");
+  settings.spend = [&](Duration) {
+    std::unique_lock lock(mutex);
+    inside = closed;
+    changed.notify_all();
+    changed.wait(lock, [&] { return !closed; });
+  };
+  const auto server = FakeServer::start(std::move(settings));
+  ASSERT_NE(server, nullptr);
+  {
+    const std::lock_guard lock(mutex);
+    closed = true;
+  }
+  auto stuck = Stream::open(server->port(), chat_json("x", R"("stream":true)"));
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return inside; });
+  }
+  for (const char* path : {"/health", "/ready", "/v1/models", "/metrics"}) {
+    const auto reply = request(server->port(), "GET", path);
+    ASSERT_TRUE(reply) << path;
+    EXPECT_EQ(reply->status, 200) << path << reply->body;
+  }
+  const std::string text = R"({"text":")" + std::string(100000, 'x') + "\"}";
+  const auto tokens = request(server->port(), "POST", "/v1/tokenize", text);
+  ASSERT_TRUE(tokens);
+  EXPECT_EQ(tokens->status, 200);
+  EXPECT_EQ(call_chat(server->port(), "x", R"("temperature":"hot")")->status, 400);
+  EXPECT_EQ(call_chat(server->port(), std::string(5000, 'p'))->status, 400) << "longer than the context";
+  {
+    const std::lock_guard lock(mutex);
+    EXPECT_TRUE(inside && closed) << "no step ended meanwhile";
+    closed = false;
+    changed.notify_all();
+  }
+  EXPECT_FALSE(stuck->events().empty());
 }
 
 // E7: megabytes that are tokenised are the text workers' business, and theirs alone.

@@ -48,7 +48,7 @@ bool FakeServer::build() {
 
   settings_.engine.warm_up = std::chrono::milliseconds(5);
   auto engine =
-      Engine::create(make_fake_executor(*script, clock_, sleep_for_real()), clock_, settings_.engine, {&delivery_});
+      Engine::create(make_fake_executor(*script, clock_, settings_.spend), clock_, settings_.engine, {&delivery_});
   if (!engine) return failed(engine.error());
   engine_ = std::move(engine).value();
 

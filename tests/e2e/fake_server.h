@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "engine/engine.h"
+#include "exec/fake/fake_executor.h"
 #include "http/server.h"
 #include "metrics/timeline_json.h"
 #include "metrics/timelines.h"
@@ -19,7 +20,8 @@
 namespace takt::test {
 
 struct FakeServerSettings {
-  std::string script = "length=8";  // see exec/fake/fake_script.h
+  std::string script = "length=8";     // see exec/fake/fake_script.h
+  SpendTime spend = sleep_for_real();  // what a step does with its cost, on the engine thread
   EngineOptions engine;
   serve::ServeOptions serve;
   http::ServerOptions http;

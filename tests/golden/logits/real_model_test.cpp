@@ -4,7 +4,13 @@
 #include <openssl/evp.h>
 
 #include <cstdio>
+#include <fstream>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "exec/cpu/cpu_executor.h"
 #include "golden/teacher_forcing.h"
 
 namespace takt {
@@ -67,6 +73,51 @@ TEST(RealModel, SmolLm2IsAsCloseToItsOwnWeightsAsTheTableSays) {
   EXPECT_LE(ours.next_difference, table("mean_abs_dlogprob") * 1.05);
   EXPECT_GE(ours.agreement, table("top1_agree") - 0.01);
   EXPECT_GE(ours.clear_agreement, table("top1_agree_margin_over_0.1") - 0.01);
+}
+
+std::size_t peak_resident_bytes() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word && word != "VmHWM:") {
+  }
+  std::size_t kib = 0;
+  status >> kib;
+  return kib * 1024;
+}
+
+// F5: one logit per row and entry of the vocabulary would be 201 MB here.
+TEST(RealModel, LogprobsOfALongPromptTakeAFewRowsOfLogits) {
+  TAKT_REQUIRE_GOLDEN(default_model());
+  constexpr std::uint32_t kRows = 1024;
+  SteadyClock clock;
+  CpuExecutorOptions options;
+  options.max_context_tokens = options.max_step_tokens = kRows;
+  options.max_sequences = 1;
+  const auto executor = CpuExecutor::load(default_model(), options, clock);
+  ASSERT_TRUE(executor.ok()) << executor.error().message;
+  SequenceSpec spec;
+  spec.id = SequenceId(1);
+  ASSERT_TRUE((*executor)->open(std::move(spec)).ok());
+  std::vector<TokenId> tokens(kRows);
+  std::vector<BlockId> table;
+  for (std::uint32_t i = 0; i < kRows; ++i) tokens[i] = static_cast<TokenId>(i * 37 % 40000);
+  for (std::uint32_t i = 0; i < kRows / options.block_tokens; ++i) table.emplace_back(i);
+  const std::span<const BlockId> tables[] = {table};
+  BoundEntry entry;
+  entry.sequence = SequenceId(1);
+  entry.tokens = tokens;
+  entry.tables = tables;
+  const auto peak_after = [&](std::span<const TokenId> targets) {
+    entry.prompt_targets = targets;
+    const auto ticket = (*executor)->submit({StepId(1), {&entry, 1}});
+    EXPECT_TRUE(ticket.ok());
+    const auto result = (*executor)->collect(*ticket);
+    EXPECT_TRUE(result.ok());
+    EXPECT_EQ(result->entries[0].prompt_logprobs.size(), targets.size());
+    return peak_resident_bytes();
+  };
+  const std::size_t without = peak_after({});
+  EXPECT_LT(peak_after(tokens) - without, std::size_t{30} << 20U);
 }
 
 }  // namespace
