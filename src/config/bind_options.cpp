@@ -78,6 +78,7 @@ void bind(OptionTable& table, SchedulerOptions& sched) {
   table.add_integer("scheduler.max_step_tokens", sched.max_step_tokens, 1, kMostStepTokens);
   table.add_duration("scheduler.step_target_ms", sched.step_target, kMillisecond, 1, 60'000);
   table.add_duration("scheduler.max_step_ms", sched.max_step, kMillisecond, 1, 60'000);
+  table.add_real("scheduler.decode_share", sched.decode_share, 0.0, 1.0);
   table.add_real("scheduler.planning_margin", sched.planning_margin, 0.0, 0.5);
   table.add_real("scheduler.newcomer_share", sched.newcomer_share, 0.1, 0.9);
   table.add_integer("scheduler.max_decode_only_steps", sched.max_decode_only_steps, 1, 1000);

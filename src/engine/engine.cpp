@@ -39,6 +39,7 @@ Result<SchedulerOptions> effective_scheduler_options(SchedulerOptions options, c
       check_range("scheduler.max_step_tokens", options.max_step_tokens, 1, 1e9),
       check_range("scheduler.step_target_ms", to_seconds(options.step_target) * 1e3, 1, 3'600'000),
       check_range("scheduler.max_step_ms", to_seconds(options.max_step) * 1e3, 1, 3'600'000),
+      check_range("scheduler.decode_share", options.decode_share, 0, 1),
       check_range("scheduler.planning_margin", options.planning_margin, 0, 0.5),
       check_range("scheduler.newcomer_share", options.newcomer_share, 0.1, 0.9),
       check_range("scheduler.max_decode_only_steps", options.max_decode_only_steps, 1, 1e6),

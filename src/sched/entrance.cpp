@@ -79,6 +79,7 @@ WaitReason Entrance::obstacle(const ScheduledSequence& s, std::uint32_t looked_a
   if (first_in_line_ == nullptr) first_in_line_ = &s;
   if (tools_.market.closed_to(s.facts.tier)) return WaitReason::kPreemption;
   if (running_[t] > 0 && running_[t] >= most_running_[t]) return WaitReason::kBreaker;
+  if (!tools_.beat.leaves_time_for(s)) return WaitReason::kStepTime;
   if (const WaitReason seat = seat_obstacle(s); seat != WaitReason::kNone) return seat;
   if (looked_at == options_.lookahead) return short_of_blocks_ ? WaitReason::kBlocks : WaitReason::kStepTime;
   const Needs needs = needs_of(s);
@@ -141,6 +142,7 @@ Entrance::Needs Entrance::needs_of(const ScheduledSequence& s) const {
 
 void Entrance::admit(const ScheduledSequence& s, const Needs& needs, std::vector<Prompt>& prompts) {
   growth_.add(s, needs.cover);
+  tools_.beat.add(s);
   tools_.market.pin(s.facts.id);
   tools_.book.took_seat(s.lane, s.facts.tier, needs.blocks);
   --seats_left_;

@@ -8,6 +8,7 @@
 
 #include "core/capacity_view.h"
 #include "core/wait_reason.h"
+#include "sched/beat_guard.h"
 #include "sched/block_market.h"
 #include "sched/growth_reserve.h"
 #include "sched/limit_book.h"
@@ -32,6 +33,7 @@ struct AdmissionTools {
   BlockMarket& market;
   LimitBook& book;
   ServiceWalk& walk;
+  BeatGuard& beat;
 };
 
 // Sequences of each tier that may run.

@@ -108,6 +108,9 @@ struct SchedulerOptions {
   Duration step_target = std::chrono::milliseconds(50);
   // Longest step otherwise: a realtime request may arrive at any moment and then waits for its end.
   Duration max_step = std::chrono::milliseconds(200);
+  // A realtime sequence joins only while the decode rows of all that run would alone take less than this share of the
+  // tightest inter-token target among them, or it waits for step time (sched/beat_guard.h). 0: whatever they take.
+  double decode_share = 0.8;
   // Part of the step budget that prefill leaves unplanned, against errors of the step-time model. 0 to 0.5.
   double planning_margin = 0.1;
 

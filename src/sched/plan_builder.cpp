@@ -21,7 +21,8 @@ PlanBuilder::PlanBuilder(const PlanInputs& inputs, PlanScratch& scratch)
       places_(inputs.places),
       history_(inputs.history),
       scratch_(scratch),
-      market_(inputs.view, inputs.places, inputs.options.preemption, scratch.book) {
+      market_(inputs.view, inputs.places, inputs.options.preemption, scratch.book),
+      beat_(inputs.options, inputs.model, inputs.places) {
   scratch_.book.open(options_, view_, places_, history_.minimum_share.owed_seats());
 }
 
@@ -34,7 +35,8 @@ StepPlan PlanBuilder::build(StepId id, ModelIndex model) {
   look_at_batch();
   const std::uint32_t reclaimed = take_back_seats();
   add_decode_rows(Tier::kRealtime, Duration::max());
-  entrance_.emplace(options_, view_, places_, history_.lengths, AdmissionTools{market_, scratch_.book, scratch_.walk});
+  entrance_.emplace(options_, view_, places_, history_.lengths,
+                    AdmissionTools{market_, scratch_.book, scratch_.walk, beat_});
   entrance_->add_seats(reclaimed);
   entrance_->limit_running(history_.most_running);
   collect_prompts(Tier::kRealtime);

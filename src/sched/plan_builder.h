@@ -104,6 +104,7 @@ class PlanBuilder {
 
   StepPlan plan_;
   BlockMarket market_;
+  BeatGuard beat_;
   std::optional<Entrance> entrance_;  // once the decode rows stand
   Duration planned_limit_{0};         // the budget less the margin
   Duration set_aside_{0};             // of that, for the batch tier

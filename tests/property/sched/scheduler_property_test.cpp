@@ -233,5 +233,46 @@ TEST(SchedulerProperty, ChunksKeepTheStepInsideItsBudget) {
   }
 }
 
+// A realtime sequence enters beside others only while the decode rows of all of them, at what they have then, are
+// predicted to take less than the share of the tightest target that such rows can keep at all.
+TEST(SchedulerProperty, RealtimeSequencesEnterOnlyWhileTheirRowsLeaveTheBeatItsTime) {
+  for (std::uint64_t seed = 1; seed <= operations(100'000) / 1000; ++seed) {
+    Dice dice(seed);
+    SchedulerOptions o = any_options(dice);
+    o.decode_share = dice.of({0.5, 0.8});
+    o.max_sequences = 64;
+    SchedulerWorld w(o, 200 + dice.below(2000));
+    w.model.per_token = std::chrono::microseconds(dice.of({200, 1000, 4000}));
+    w.model.per_attended_ns = dice.of({0.0, 2000.0});
+    const Duration single = w.model.predict({.tokens = 1, .attended_positions = 1});
+    for (int i = 0; i < 200; ++i) {
+      if (dice.one_in(2) && w.alive.size() < 90) {
+        SequenceFacts facts = random_facts(dice, w.now, 200, 60);
+        facts.itl_target = milliseconds(dice.of({2, 30, 60, 100}));
+        w.add(facts);
+      }
+      if (dice.one_in(40)) w.now += milliseconds(dice.below(5000));
+      w.step();
+      ASSERT_EQ(w.broken, "") << "seed " << seed << ", step " << i;
+      StepFeatures rows;
+      Duration tightest = Duration::max();
+      bool entered = false;
+      std::map<SequenceId, bool> in_plan;
+      for (const PlanEntry& e : w.last.entries) in_plan[e.sequence] = e.admits;
+      for (const auto& [id, s] : w.alive) {
+        if (!s.runs || s.facts.tier != Tier::kRealtime || s.facts.limit_tokens == s.facts.prompt_tokens + 1) continue;
+        const std::uint32_t sampled = s.tokens.empty() || s.tokens.back() != w.now ? 0 : 1;
+        ++rows.tokens;
+        rows.attended_positions += s.known - sampled;
+        const Duration limit = from_seconds(to_seconds(s.facts.itl_target) * o.decode_share);
+        if (single < limit) tightest = std::min(tightest, limit);
+        entered = entered || in_plan[id];
+      }
+      if (!entered || rows.tokens < 2) continue;
+      ASSERT_LT(w.model.predict(rows), tightest) << "seed " << seed << ", step " << i;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace takt
