@@ -15,7 +15,12 @@ bool ranks_below(const ScheduledSequence& a, const ScheduledSequence& b) {
 }  // namespace
 
 BlockMarket::BlockMarket(const CapacityView& view, const SequencePlaces& places, PreemptionRule rule, LimitBook& book)
-    : view_(view), available_(view.free + view.evictable), may_preempt_(rule != PreemptionRule::kNone), book_(book) {
+    : view_(view),
+      available_(view.free + view.evictable),
+      holders_(places.memory),
+      kept_(places.memory),
+      may_preempt_(rule != PreemptionRule::kNone),
+      book_(book) {
   const auto add = [&](const SequenceList& list) {
     for (const ScheduledSequence& s : list) {
       if (s.cover > 0) holders_.push_back({&s, s.cover, s.cover});
@@ -37,6 +42,7 @@ BlockMarket::Holder* BlockMarket::find(SequenceId sequence) {
 bool BlockMarket::may_take(const ScheduledSequence& taker, const Holder& holder, bool from_running) const {
   const ScheduledSequence& s = *holder.sequence;
   if (holder.pinned || &s == &taker || holder.keep == 0 || !ranks_below(s, taker)) return false;
+  if (s.state != SequenceState::kRunning && keeps_for(s.lane)) return false;  // it enters with this step
   if (s.state != SequenceState::kRunning || holder.dropped) return true;
   // A protected sequence has all that it will ever need, so it ends by itself: its own tier waits for that.
   if (s.facts.tier == taker.facts.tier) return from_running && !s.reserved_to_the_end;
@@ -113,6 +119,51 @@ bool BlockMarket::take_for_waiting(const ScheduledSequence& taker, const GroupCo
   return true;
 }
 
+bool BlockMarket::has_borrowed_from(const ScheduledSequence& claimant, const Holder& holder) const {
+  const ScheduledSequence& s = *holder.sequence;
+  if (holder.pinned || holder.keep <= holder.exclusive_from || s.lane == claimant.lane) return false;
+  if (s.facts.tier < claimant.facts.tier || !book_.may_lose_blocks(s.lane, s.facts.tier)) return false;
+  const bool runs = s.state == SequenceState::kRunning && !holder.dropped;
+  if (s.state != SequenceState::kRunning && keeps_for(s.lane)) return false;
+  return s.facts.tier > claimant.facts.tier || !runs || !s.reserved_to_the_end;
+}
+
+BlockMarket::Holder* BlockMarket::newest_borrower(const ScheduledSequence& claimant) {
+  Holder* newest = nullptr;
+  for (Holder& holder : holders_) {
+    if (!has_borrowed_from(claimant, holder)) continue;
+    if (newest == nullptr || ranks_below(*holder.sequence, *newest->sequence)) newest = &holder;
+  }
+  return newest;
+}
+
+void BlockMarket::keep_for(const ScheduledSequence& claimant, const GroupCounts& need) {
+  GroupCounts in_reach = available_;
+  for (const Holder& holder : holders_) {
+    if (has_borrowed_from(claimant, holder))
+      in_reach += view_.geometry.blocks_for(holder.keep) - view_.geometry.blocks_for(holder.exclusive_from);
+  }
+  if (!need.within(in_reach)) return;  // nobody gives anything up in vain
+  while (!need.within(available_)) {
+    Holder* borrower = newest_borrower(claimant);
+    if (borrower == nullptr) return;
+    drop_tail(*borrower, claimant, need);
+  }
+  available_ -= need;
+  kept_.push_back({claimant.lane, need});
+}
+
+bool BlockMarket::keeps_for(std::size_t lane) const {
+  return std::any_of(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.lane == lane; });
+}
+
+bool BlockMarket::take_kept(const ScheduledSequence& taker, const GroupCounts& need) {
+  const auto kept = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& k) { return k.lane == taker.lane; });
+  if (kept == kept_.end() || !need.within(kept->blocks) || is_settled(taker.facts.id)) return false;
+  kept->blocks -= need;
+  return true;
+}
+
 bool BlockMarket::take_seat(const ScheduledSequence& taker) {
   return put_out(taker, false);
 }
@@ -160,12 +211,10 @@ bool BlockMarket::is_settled(SequenceId sequence) const {
                      [&](const Holder& h) { return (h.dropped || h.pinned) && h.sequence->facts.id == sequence; });
 }
 
-std::vector<PlanDrop> BlockMarket::drops() const {
-  std::vector<PlanDrop> drops;
+void BlockMarket::add_drops(std::vector<PlanDrop>& drops) const {
   for (const Holder& holder : holders_) {
     if (holder.dropped) drops.push_back({holder.sequence->facts.id, holder.keep, holder.in_favour_of});
   }
-  return drops;
 }
 
 }  // namespace takt

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <optional>
 #include <vector>
 
@@ -28,6 +29,15 @@ class BlockMarket {
   bool take_for_waiting(const ScheduledSequence& taker, const GroupCounts& need, const GroupCounts& spare,
                         bool last_resort);
 
+  // `claimant`'s class asks for `need` of its reserve: tails of borrowers are dropped as far as that is not there,
+  // those of lower tiers first, then those of other classes of its tier that hold more than their own reserve. What
+  // there is then is kept for the class through the rest of the plan.
+  void keep_for(const ScheduledSequence& claimant, const GroupCounts& need);
+  bool keeps_for(std::size_t lane) const;
+  bool keeps_any() const { return !kept_.empty(); }
+  // Takes `need` of what is kept for the class of `taker`. False, with nothing taken, when that is less.
+  bool take_kept(const ScheduledSequence& taker, const GroupCounts& need);
+
   // Puts the newest running sequence of a lower tier out, for its seat; it keeps its blocks. False when there is none
   // that may lose it.
   bool take_seat(const ScheduledSequence& taker);
@@ -44,7 +54,7 @@ class BlockMarket {
   // Running sequences needed more blocks than there were, or higher tiers took from lower ones: nothing of this tier is
   // admitted in this step.
   bool closed_to(Tier tier) const { return closed_from_ && tier >= *closed_from_; }
-  std::vector<PlanDrop> drops() const;
+  void add_drops(std::vector<PlanDrop>& drops) const;
 
  private:
   struct Holder {
@@ -56,7 +66,14 @@ class BlockMarket {
     Tier in_favour_of = Tier::kRealtime;
   };
 
+  struct Kept {
+    std::size_t lane;
+    GroupCounts blocks;
+  };
+
   bool may_take(const ScheduledSequence& taker, const Holder& holder, bool from_running) const;
+  bool has_borrowed_from(const ScheduledSequence& claimant, const Holder& holder) const;
+  Holder* newest_borrower(const ScheduledSequence& claimant);
   Holder* lowest_holder(const ScheduledSequence& taker, bool from_running, bool with_shared);
   bool put_out(const ScheduledSequence& taker, bool own_tier);
   void drop_tail(Holder& holder, const ScheduledSequence& taker, const GroupCounts& wanted);
@@ -65,7 +82,8 @@ class BlockMarket {
 
   const CapacityView& view_;
   GroupCounts available_;
-  std::vector<Holder> holders_;
+  std::pmr::vector<Holder> holders_;
+  std::pmr::vector<Kept> kept_;  // not in `available_`
   const bool may_preempt_;
   LimitBook& book_;
   std::optional<Tier> closed_from_;  // this tier and those below

@@ -16,7 +16,12 @@ bool is_about_class(WaitReason reason) {
 
 Entrance::Entrance(const SchedulerOptions& options, const CapacityView& view, const SequencePlaces& places,
                    const LengthForecast& lengths, const AdmissionTools& tools)
-    : options_(options), view_(view), places_(places), tools_(tools), growth_(options, view, places, lengths) {
+    : options_(options),
+      view_(view),
+      places_(places),
+      tools_(tools),
+      growth_(options, view, places, lengths),
+      reasons_{TierReasons(places.memory), TierReasons(places.memory)} {
   const auto running = static_cast<std::uint32_t>(places_.running.size());
   seats_left_ = options_.max_sequences - std::min(options_.max_sequences, running);
   for (const ScheduledSequence& s : places_.running) ++running_[index_of(s.facts.tier)];
@@ -24,25 +29,25 @@ Entrance::Entrance(const SchedulerOptions& options, const CapacityView& view, co
   for (const Tier tier : kTiers) of(tier).unstarted.resize(places_.of(tier).starting.lanes().size());
 }
 
-void Entrance::let_in(Tier tier, std::vector<Prompt>& prompts) {
+void Entrance::let_in(Tier tier, std::pmr::vector<Prompt>& prompts) {
   of(tier).resuming = let_in_resuming(tier, prompts);
   let_in_unstarted(tier, prompts);
 }
 
 // The reason why some member cannot enter; kNone when all that were looked at can.
-WaitReason Entrance::let_in_resuming(Tier tier, std::vector<Prompt>& prompts) {
+WaitReason Entrance::let_in_resuming(Tier tier, std::pmr::vector<Prompt>& prompts) {
   std::uint32_t looked_at = 0;
   WaitReason first = WaitReason::kNone;
   for (const ScheduledSequence& s : places_.of(tier).resuming) {
     const WaitReason reason = obstacle(s, looked_at++, prompts);
     if (first == WaitReason::kNone) first = reason;
     if (reason == WaitReason::kTierCeiling) of(tier).close(s.lane, reason);
-    if (reason != WaitReason::kNone && !is_about_class(reason)) break;
+    if (reason != WaitReason::kNone && !leaves_others_alone(reason)) break;
   }
   return first;
 }
 
-void Entrance::let_in_unstarted(Tier tier, std::vector<Prompt>& prompts) {
+void Entrance::let_in_unstarted(Tier tier, std::pmr::vector<Prompt>& prompts) {
   tools_.walk.start(places_.of(tier), options_.fair, options_.max_overtakes);
   for (std::size_t lane = 0; lane < of(tier).unstarted.size(); ++lane) {
     if (of(tier).unstarted[lane] != WaitReason::kNone) tools_.walk.close_lane(lane);
@@ -52,17 +57,23 @@ void Entrance::let_in_unstarted(Tier tier, std::vector<Prompt>& prompts) {
   const bool only_entitled = resuming != WaitReason::kNone && resuming != WaitReason::kTierCeiling;
   std::uint32_t looked_at = 0;
   while (const ScheduledSequence* s = tools_.walk.next()) {
-    const bool may_try = !only_entitled || (is_about_class(resuming) && tools_.book.is_entitled_to_seat(s->lane));
+    const bool is_entitled = is_about_class(resuming) && tools_.book.is_entitled_to_seat(s->lane);
+    const bool may_try = !only_entitled || is_entitled || tools_.market.keeps_for(s->lane);
     const WaitReason reason = may_try ? obstacle(*s, looked_at++, prompts) : resuming;
     if (reason == WaitReason::kNone) {
       prompts.back().urgent = tools_.walk.is_urgent();
       tools_.walk.take();
       continue;
     }
-    if (!is_about_class(reason)) return close_all(tier, reason);
+    if (!leaves_others_alone(reason)) return close_all(tier, reason);
     of(tier).close(s->lane, reason);
     tools_.walk.close_lane(s->lane);
   }
+}
+
+// Whether those behind may try; what a preemption gave to a class is there although it closed the tier.
+bool Entrance::leaves_others_alone(WaitReason reason) const {
+  return is_about_class(reason) || (reason == WaitReason::kPreemption && tools_.market.keeps_any());
 }
 
 void Entrance::TierReasons::close(std::size_t lane, WaitReason reason) {
@@ -74,15 +85,16 @@ void Entrance::close_all(Tier tier, WaitReason reason) {
 }
 
 // Lets the sequence in, or says what holds it up.
-WaitReason Entrance::obstacle(const ScheduledSequence& s, std::uint32_t looked_at, std::vector<Prompt>& prompts) {
+WaitReason Entrance::obstacle(const ScheduledSequence& s, std::uint32_t looked_at, std::pmr::vector<Prompt>& prompts) {
   const auto t = index_of(s.facts.tier);
   if (first_in_line_ == nullptr) first_in_line_ = &s;
-  if (tools_.market.closed_to(s.facts.tier)) return WaitReason::kPreemption;
+  // A preemption that was made for a waiting one keeps what it gave.
+  if (tools_.market.closed_to(s.facts.tier) && !tools_.market.keeps_for(s.lane)) return WaitReason::kPreemption;
   if (running_[t] > 0 && running_[t] >= most_running_[t]) return WaitReason::kBreaker;
   if (!tools_.beat.leaves_time_for(s)) return WaitReason::kStepTime;
   if (const WaitReason seat = seat_obstacle(s); seat != WaitReason::kNone) return seat;
   if (looked_at == options_.lookahead) return short_of_blocks_ ? WaitReason::kBlocks : WaitReason::kStepTime;
-  const Needs needs = needs_of(s);
+  const AdmissionNeeds needs = needs_of(s, options_, view_);
   if (const WaitReason blocks = block_obstacle(s, needs); blocks != WaitReason::kNone) return blocks;
   admit(s, needs, prompts);
   return WaitReason::kNone;
@@ -101,12 +113,13 @@ WaitReason Entrance::seat_obstacle(const ScheduledSequence& s) {
   return seats_left_ > 0 ? WaitReason::kTierCeiling : WaitReason::kSeat;
 }
 
-WaitReason Entrance::block_obstacle(const ScheduledSequence& s, const Needs& needs) {
+WaitReason Entrance::block_obstacle(const ScheduledSequence& s, const AdmissionNeeds& needs) {
   LimitBook& book = tools_.book;
   if (book.blocks_are_above_ceiling(s.lane, needs.blocks)) return WaitReason::kTierCeiling;
   const bool is_entitled = book.is_entitled_to_blocks(s.lane, s.facts.tier, needs.blocks);
   // What waits for blocks holds back those behind it, of lower tiers too, or it would wait for ever.
   if (short_of_blocks_ && !is_entitled) return WaitReason::kBlocks;
+  if (tools_.market.take_kept(s, needs.blocks)) return WaitReason::kNone;
   const bool alone = places_.running.empty() && admitted_ == 0;
   GroupCounts spare = alone ? GroupCounts{} : growth_.beside(s, needs.cover);
   if (!alone && !is_entitled) spare += book.blocks_of_others(s.lane, s.facts.tier);
@@ -117,30 +130,7 @@ WaitReason Entrance::block_obstacle(const ScheduledSequence& s, const Needs& nee
   return WaitReason::kBlocks;
 }
 
-const CachedPrefix* Entrance::cached_prefix(SequenceId sequence) const {
-  const auto it = std::find_if(view_.prefixes.begin(), view_.prefixes.end(),
-                               [&](const CachedPrefix& p) { return p.sequence == sequence; });
-  return it == view_.prefixes.end() ? nullptr : &*it;
-}
-
-Entrance::Needs Entrance::needs_of(const ScheduledSequence& s) const {
-  Needs needs;
-  needs.first_position = s.computed;
-  GroupCounts held = view_.geometry.blocks_for(s.cover);
-  if (s.cover == 0) {
-    const CachedPrefix* prefix = cached_prefix(s.facts.id);
-    needs.first_position = prefix == nullptr ? 0 : prefix->tokens;
-    held = view_.geometry.blocks_for(needs.first_position);
-    if (prefix != nullptr) needs.blocks = prefix->evictable;
-  }
-  // The whole prompt, and for a protected sequence all that it may ever need.
-  const bool is_protected = s.preemptions_by_own_tier >= options_.protect_after;
-  needs.cover = std::max({is_protected ? s.facts.limit_tokens : s.known, s.facts.reserve_tokens, s.cover});
-  needs.blocks += view_.geometry.blocks_for(needs.cover) - held;
-  return needs;
-}
-
-void Entrance::admit(const ScheduledSequence& s, const Needs& needs, std::vector<Prompt>& prompts) {
+void Entrance::admit(const ScheduledSequence& s, const AdmissionNeeds& needs, std::pmr::vector<Prompt>& prompts) {
   growth_.add(s, needs.cover);
   tools_.beat.add(s);
   tools_.market.pin(s.facts.id);

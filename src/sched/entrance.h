@@ -4,10 +4,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 #include "core/capacity_view.h"
 #include "core/wait_reason.h"
+#include "sched/admission_needs.h"
 #include "sched/beat_guard.h"
 #include "sched/block_market.h"
 #include "sched/growth_reserve.h"
@@ -51,7 +53,7 @@ class Entrance {
   void limit_running(const MostRunning& most) { most_running_ = most; }
 
   // Adds the tier's sequences that can enter to `prompts`. Preempted work resumes before unstarted work of its tier.
-  void let_in(Tier tier, std::vector<Prompt>& prompts);
+  void let_in(Tier tier, std::pmr::vector<Prompt>& prompts);
   // Some of those who could enter got no token: they stay in their queue.
   void note_left_out(Tier tier);
   // The same, because its class has had its part of the step.
@@ -66,29 +68,23 @@ class Entrance {
 
  private:
   struct TierReasons {
+    explicit TierReasons(std::pmr::memory_resource* memory) : unstarted(memory) {}
+
     WaitReason resuming = WaitReason::kNone;
-    std::vector<WaitReason> unstarted;  // by lane
+    std::pmr::vector<WaitReason> unstarted;  // by lane
     void close(std::size_t lane, WaitReason reason);
   };
 
   TierReasons& of(Tier tier) { return reasons_[index_of(tier)]; }
   const TierReasons& of(Tier tier) const { return reasons_[index_of(tier)]; }
-  WaitReason let_in_resuming(Tier tier, std::vector<Prompt>& prompts);
-  void let_in_unstarted(Tier tier, std::vector<Prompt>& prompts);
+  WaitReason let_in_resuming(Tier tier, std::pmr::vector<Prompt>& prompts);
+  void let_in_unstarted(Tier tier, std::pmr::vector<Prompt>& prompts);
   void close_all(Tier tier, WaitReason reason);
-  // Positions and blocks of a sequence that would enter.
-  struct Needs {
-    std::uint32_t first_position = 0;
-    std::uint32_t cover = 0;
-    GroupCounts blocks;
-  };
-
-  WaitReason obstacle(const ScheduledSequence& sequence, std::uint32_t looked_at, std::vector<Prompt>& prompts);
+  bool leaves_others_alone(WaitReason reason) const;
+  WaitReason obstacle(const ScheduledSequence& sequence, std::uint32_t looked_at, std::pmr::vector<Prompt>& prompts);
   WaitReason seat_obstacle(const ScheduledSequence& sequence);
-  WaitReason block_obstacle(const ScheduledSequence& sequence, const Needs& needs);
-  Needs needs_of(const ScheduledSequence& sequence) const;
-  void admit(const ScheduledSequence& sequence, const Needs& needs, std::vector<Prompt>& prompts);
-  const CachedPrefix* cached_prefix(SequenceId sequence) const;
+  WaitReason block_obstacle(const ScheduledSequence& sequence, const AdmissionNeeds& needs);
+  void admit(const ScheduledSequence& sequence, const AdmissionNeeds& needs, std::pmr::vector<Prompt>& prompts);
 
   const SchedulerOptions& options_;
   const CapacityView& view_;

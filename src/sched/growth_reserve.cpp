@@ -9,7 +9,7 @@ namespace takt {
 
 GrowthReserve::GrowthReserve(const SchedulerOptions& options, const CapacityView& view, const SequencePlaces& places,
                              const LengthForecast& forecast)
-    : options_(options), view_(view), forecast_(forecast) {
+    : options_(options), view_(view), forecast_(forecast), outlooks_(places.memory) {
   if (options.admission == AdmissionRule::kGreedy) return;
   const auto add_all = [&](const SequenceList& list) {
     for (const ScheduledSequence& s : list) {
@@ -39,7 +39,7 @@ GroupCounts GrowthReserve::beside(const ScheduledSequence& candidate, std::uint3
     case AdmissionRule::kWorstCase:
       return promised_ + growth_to_limit(candidate, cover);
     case AdmissionRule::kPredicted: {
-      std::vector<LengthOutlook> all = outlooks_;
+      std::pmr::vector<LengthOutlook> all(outlooks_, outlooks_.get_allocator());
       all.push_back(outlook(candidate, cover));
       const std::uint64_t tokens = peak_growth(all, view_.geometry.alignment - 1);
       constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();

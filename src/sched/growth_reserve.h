@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 #include "core/capacity_view.h"
@@ -29,8 +30,8 @@ class GrowthReserve {
   const SchedulerOptions& options_;
   const CapacityView& view_;
   const LengthForecast& forecast_;
-  GroupCounts promised_;                 // worst case: growth of those who are in
-  std::vector<LengthOutlook> outlooks_;  // predicted: of those who are in
+  GroupCounts promised_;                      // worst case: growth of those who are in
+  std::pmr::vector<LengthOutlook> outlooks_;  // predicted: of those who are in
 };
 
 }  // namespace takt

@@ -128,6 +128,12 @@ bool LimitBook::is_entitled_to_blocks(std::size_t lane, Tier tier, const GroupCo
   return tier == Tier::kBatch && (blocks_[index_of(tier)] + need).within(floor_.blocks);
 }
 
+bool LimitBook::may_claim_blocks(std::size_t lane, const GroupCounts& more) const {
+  const Account& account = accounts_[lane];
+  return account.waiting > 0 && !account.reserved_blocks.none() &&
+         (account.blocks + more).within(account.reserved_blocks);
+}
+
 std::uint32_t LimitBook::seats_of_others(std::size_t lane, Tier tier) const {
   std::uint32_t seats = 0;
   for (std::size_t i = 0; i < accounts_.size(); ++i) {

@@ -31,6 +31,9 @@ class LimitBook {
   // It asks for what is reserved for it.
   bool is_entitled_to_seat(std::size_t lane) const;
   bool is_entitled_to_blocks(std::size_t lane, Tier tier, const GroupCounts& need) const;
+  // A waiting one of the class may ask others to give back so many blocks that they borrowed.
+  bool may_claim_blocks(std::size_t lane, const GroupCounts& more) const;
+  std::uint32_t seats_of(Tier tier) const { return seats_[index_of(tier)]; }
   // What must stay free when a sequence of this class enters, because it is others'. Seats: of classes that wait.
   // Blocks: also of classes of its own tier that do not wait, since a running sequence does not give blocks back to its
   // own tier.

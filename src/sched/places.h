@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 
 #include "sched/sequence.h"
 #include "sched/service_order.h"
@@ -14,7 +15,12 @@
 namespace takt {
 
 struct TierQueues {
-  explicit TierQueues(const SchedulerOptions& options) : ledger(options.fair), starting(options.order) {}
+  TierQueues(const SchedulerOptions& options, std::pmr::memory_resource* memory)
+      : ledger(options.fair, memory),
+        unstarted(memory),
+        resuming(memory),
+        siblings(memory),
+        starting(options.order, memory) {}
 
   TenantLedger ledger;
   SequenceList unstarted;  // in order of arrival
@@ -32,8 +38,12 @@ struct TierQueues {
 };
 
 struct SequencePlaces {
-  explicit SequencePlaces(const SchedulerOptions& options) : tiers{TierQueues(options), TierQueues(options)} {}
+  // `memory`: for all that planning and its queues need; outlives the places. Plans allocate nothing where it keeps
+  // what it has got.
+  SequencePlaces(const SchedulerOptions& options, std::pmr::memory_resource* pool)
+      : memory(pool), tiers{TierQueues(options, pool), TierQueues(options, pool)}, running(pool) {}
 
+  std::pmr::memory_resource* memory;
   std::array<TierQueues, kTiers.size()> tiers;
   SequenceList running;
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "sched/budget.h"
+#include "sched/reserve_return.h"
 
 namespace takt {
 
@@ -12,28 +14,46 @@ namespace {
 
 constexpr double kBeforeAllTurns = -1e15;
 
+// Empty as a new one, with the memory of its lists.
+void clear_plan(StepPlan& plan) {
+  StepPlan empty;
+  empty.entries.swap(plan.entries);
+  empty.drops.swap(plan.drops);
+  empty.waits.swap(plan.waits);
+  empty.entries.clear();
+  empty.drops.clear();
+  empty.waits.clear();
+  plan = std::move(empty);
+}
+
 }  // namespace
 
-PlanBuilder::PlanBuilder(const PlanInputs& inputs, PlanScratch& scratch)
+PlanBuilder::PlanBuilder(const PlanInputs& inputs, PlanScratch& scratch, StepPlan& plan)
     : options_(inputs.options),
       view_(inputs.view),
       model_(inputs.model),
       places_(inputs.places),
       history_(inputs.history),
       scratch_(scratch),
+      plan_(plan),
       market_(inputs.view, inputs.places, inputs.options.preemption, scratch.book),
-      beat_(inputs.options, inputs.model, inputs.places) {
+      beat_(inputs.options, inputs.model, inputs.places),
+      spent_by_lane_(inputs.places.memory),
+      prompts_{std::pmr::vector<Prompt>(inputs.places.memory), std::pmr::vector<Prompt>(inputs.places.memory)} {
+  clear_plan(plan_);
   scratch_.book.open(options_, view_, places_, history_.minimum_share.owed_seats());
 }
 
 // Tier by tier: decode rows, admission, prefill. Batch decode rows go before realtime's prefill only as far as they
 // hardly lengthen the step, or fill the batch tier's share of it.
-StepPlan PlanBuilder::build(StepId id, ModelIndex model) {
+void PlanBuilder::build(StepId id, ModelIndex model) {
   plan_.id = id;
   plan_.model = model;
   choose_budget();
   look_at_batch();
-  const std::uint32_t reclaimed = take_back_seats();
+  ReserveReturn reserves({options_, view_, places_, market_, scratch_.book, beat_});
+  const std::uint32_t reclaimed = reserves.take_back_seats();
+  reserves.take_back_blocks(reclaimed);
   add_decode_rows(Tier::kRealtime, Duration::max());
   entrance_.emplace(options_, view_, places_, history_.lengths,
                     AdmissionTools{market_, scratch_.book, scratch_.walk, beat_});
@@ -50,11 +70,10 @@ StepPlan PlanBuilder::build(StepId id, ModelIndex model) {
   insist_on_prefill();
   insist_on_batch();
   if (options_.padding) pad_ended_rows();
-  plan_.drops = market_.drops();
+  market_.add_drops(plan_.drops);
   plan_.predicted = model_.predict(plan_.features);
   if (plan_.empty() && places_.running.empty() && entrance_->short_of_blocks())
     unserviceable_ = entrance_->first_in_line();
-  return std::move(plan_);
 }
 
 // What the batch tier could do in this step, and what is set aside for it.
@@ -97,24 +116,6 @@ Duration PlanBuilder::left_to(const ScheduledSequence& s) {
   return from_seconds(to_seconds(planned_limit_) * ceiling) - spent(s.lane);
 }
 
-// Classes that wait for a seat that is reserved for them get it from the newest of their own tier who borrowed it. From
-// a lower tier they take it when they are admitted.
-std::uint32_t PlanBuilder::take_back_seats() {
-  if (options_.join == JoinRule::kWhenEmpty) return 0;
-  std::uint32_t seats = 0;
-  const auto running = static_cast<std::uint32_t>(places_.running.size());
-  const std::uint32_t free = options_.max_sequences - std::min(options_.max_sequences, running);
-  for (const Tier tier : kTiers) {
-    while (const auto claim = scratch_.book.next_claim(tier, free + seats)) {
-      const ScheduledSequence& waits = *claim->waits;
-      const GroupCounts need = view_.geometry.blocks_for(waits.known) - view_.geometry.blocks_for(waits.cover);
-      if (!need.within(view_.free + view_.evictable) || !market_.take_back_seat(waits)) break;
-      ++seats;
-    }
-  }
-  return seats;
-}
-
 BatchStep PlanBuilder::batch_step() const {
   BatchStep step = batch_step_;
   const double batch = to_seconds(added_[index_of(Tier::kBatch)]);
@@ -143,7 +144,7 @@ Duration PlanBuilder::limit_beside_prompts() const {
 
 // Rows of the tier that are not in the plan yet, until the step would take longer than `limit`.
 void PlanBuilder::add_decode_rows(Tier tier, Duration limit, std::uint32_t most) {
-  std::vector<const ScheduledSequence*> rows;
+  std::pmr::vector<const ScheduledSequence*> rows(places_.memory);
   rows.reserve(places_.running.size());
   for (const ScheduledSequence& s : places_.running) {
     if (s.facts.tier == tier && s.is_decode_row() && !market_.is_settled(s.facts.id)) rows.push_back(&s);
@@ -297,7 +298,7 @@ void PlanBuilder::pad_ended_rows() {
 // Pieces of the tier's prompts (of one lane, where `room` names one) until the step would take longer or have more rows
 // than there is room for.
 void PlanBuilder::grant_chunks(Tier tier, const ChunkRoom& room) {
-  std::vector<Prompt>& prompts = prompts_of(tier);
+  std::pmr::vector<Prompt>& prompts = prompts_of(tier);
   const std::uint32_t rows = std::min(room.rows, options_.max_step_tokens);
   const PrefillRoom prefill{room.limit, rows - std::min(rows, plan_.features.tokens), options_.newcomer_share};
   std::vector<PromptCandidate>& candidates = scratch_.candidates;
@@ -315,7 +316,7 @@ void PlanBuilder::grant_chunks(Tier tier, const ChunkRoom& room) {
     chosen.push_back(&prompt);
   }
   StepFeatures features = plan_.features;
-  const std::vector<std::uint32_t> granted = split_prefill(candidates, prefill, model_, features);
+  const auto granted = split_prefill(candidates, prefill, model_, features, places_.memory);
   for (std::size_t i = 0; i < granted.size(); ++i) {
     // Others of its class may have had something since.
     const std::uint32_t tokens = i == 0 ? granted[i] : std::min(granted[i], candidate(*chosen[i]).remaining);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory_resource>
 #include <optional>
 #include <vector>
 
@@ -53,9 +54,10 @@ using BatchStep = MinimumShare::Step;
 // Lives for one call; reads the scheduler's state and changes none of it.
 class PlanBuilder {
  public:
-  PlanBuilder(const PlanInputs& inputs, PlanScratch& scratch);
+  // Fills `plan`, of which only the memory counts.
+  PlanBuilder(const PlanInputs& inputs, PlanScratch& scratch, StepPlan& plan);
 
-  StepPlan build(StepId id, ModelIndex model);
+  void build(StepId id, ModelIndex model);
 
   // After build(): who was let in, and why the others were not.
   const Entrance& entrance() const { return *entrance_; }
@@ -75,7 +77,6 @@ class PlanBuilder {
 
   void choose_budget();
   void look_at_batch();
-  std::uint32_t take_back_seats();
   Duration left_aside() const;
   Duration limit_beside_prompts() const;
   void add_decode_rows(Tier tier, Duration limit, std::uint32_t most = std::numeric_limits<std::uint32_t>::max());
@@ -93,7 +94,7 @@ class PlanBuilder {
   void note_added(const ScheduledSequence& sequence, Duration before);
   Duration& spent(std::size_t lane);
   Duration left_to(const ScheduledSequence& sequence);
-  std::vector<Prompt>& prompts_of(Tier tier) { return prompts_[index_of(tier)]; }
+  std::pmr::vector<Prompt>& prompts_of(Tier tier) { return prompts_[index_of(tier)]; }
 
   const SchedulerOptions& options_;
   const CapacityView& view_;
@@ -102,7 +103,7 @@ class PlanBuilder {
   const PlanHistory& history_;
   PlanScratch& scratch_;
 
-  StepPlan plan_;
+  StepPlan& plan_;
   BlockMarket market_;
   BeatGuard beat_;
   std::optional<Entrance> entrance_;  // once the decode rows stand
@@ -110,8 +111,8 @@ class PlanBuilder {
   Duration set_aside_{0};             // of that, for the batch tier
   BatchStep batch_step_;
   std::array<Duration, kTiers.size()> added_{};  // to the step's time by entries, by tier
-  std::vector<Duration> spent_by_lane_;          // the same, by lane
-  std::array<std::vector<Prompt>, kTiers.size()> prompts_;
+  std::pmr::vector<Duration> spent_by_lane_;     // the same, by lane
+  std::array<std::pmr::vector<Prompt>, kTiers.size()> prompts_;
   bool prefills_ = false;  // the plan has an entry of a prompt
   bool prefill_left_out_ = false;
   const ScheduledSequence* unserviceable_ = nullptr;

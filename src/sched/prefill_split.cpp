@@ -26,8 +26,9 @@ double oldest_part(double used, double to_finish, double time_left, double newco
 // Hands out rows until a time or a number of rows is reached.
 class Handout {
  public:
-  Handout(std::span<const PromptCandidate> candidates, const StepTimeModel& model, StepFeatures& features)
-      : candidates_(candidates), model_(model), features_(features), granted_(candidates.size(), 0) {}
+  Handout(std::span<const PromptCandidate> candidates, const StepTimeModel& model, StepFeatures& features,
+          std::pmr::memory_resource* memory)
+      : candidates_(candidates), model_(model), features_(features), granted_(candidates.size(), 0, memory) {}
 
   void give(std::size_t candidate, Duration limit, std::uint32_t most_in_all) {
     const PromptCandidate& prompt = candidates_[candidate];
@@ -39,27 +40,28 @@ class Handout {
     total_ += rows;
   }
 
-  std::vector<std::uint32_t> take() { return std::move(granted_); }
+  std::pmr::vector<std::uint32_t> take() { return std::move(granted_); }
 
  private:
   std::span<const PromptCandidate> candidates_;
   const StepTimeModel& model_;
   StepFeatures& features_;
-  std::vector<std::uint32_t> granted_;
+  std::pmr::vector<std::uint32_t> granted_;
   std::uint32_t total_ = 0;
 };
 
 }  // namespace
 
-std::vector<std::uint32_t> split_prefill(std::span<const PromptCandidate> candidates, const PrefillRoom& room,
-                                         const StepTimeModel& model, StepFeatures& features) {
-  Handout handout(candidates, model, features);
+std::pmr::vector<std::uint32_t> split_prefill(std::span<const PromptCandidate> candidates, const PrefillRoom& room,
+                                              const StepTimeModel& model, StepFeatures& features,
+                                              std::pmr::memory_resource* memory) {
+  Handout handout(candidates, model, features, memory);
   if (candidates.empty()) return handout.take();
 
   const auto older = [](const PromptCandidate& a, const PromptCandidate& b) { return a.order < b.order; };
   const auto oldest =
       static_cast<std::size_t>(std::min_element(candidates.begin(), candidates.end(), older) - candidates.begin());
-  std::vector<std::size_t> others(candidates.size());
+  std::pmr::vector<std::size_t> others(candidates.size(), memory);
   std::iota(others.begin(), others.end(), std::size_t{0});
   others.erase(others.begin() + static_cast<std::ptrdiff_t>(oldest));
   std::sort(others.begin(), others.end(), [&](std::size_t a, std::size_t b) {

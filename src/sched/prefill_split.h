@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -29,7 +30,8 @@ struct PrefillRoom {
 // those whose turn it is first, then those with the least to compute, so a short prompt starts at once behind any
 // number of long ones; where they need less than their share, the step becomes shorter, so that a long prompt beside
 // them does not delay their first token.
-std::vector<std::uint32_t> split_prefill(std::span<const PromptCandidate> candidates, const PrefillRoom& room,
-                                         const StepTimeModel& model, StepFeatures& features);
+std::pmr::vector<std::uint32_t> split_prefill(std::span<const PromptCandidate> candidates, const PrefillRoom& room,
+                                              const StepTimeModel& model, StepFeatures& features,
+                                              std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
 }  // namespace takt

@@ -29,7 +29,7 @@ void QueueAdmissions::add(const ScheduledSequence& s) {
     ++resuming_[t];
     return;
   }
-  std::vector<Lane>& lanes = unstarted_[t];
+  Lanes& lanes = unstarted_[t];
   if (lanes.size() <= s.lane) lanes.resize(s.lane + 1);
   Lane& lane = lanes[s.lane];
   ++lane.count;
@@ -37,7 +37,7 @@ void QueueAdmissions::add(const ScheduledSequence& s) {
 }
 
 QueueAdmissions::Lane QueueAdmissions::unstarted(Tier tier, std::size_t lane) const {
-  const std::vector<Lane>& lanes = unstarted_[index_of(tier)];
+  const Lanes& lanes = unstarted_[index_of(tier)];
   return lane < lanes.size() ? lanes[lane] : Lane{};
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 #include "core/step.h"
@@ -14,6 +15,8 @@ namespace takt {
 // Who enters with a plan, by queue.
 class QueueAdmissions {
  public:
+  explicit QueueAdmissions(std::pmr::memory_resource* memory) : unstarted_{Lanes(memory), Lanes(memory)} {}
+
   void add(const ScheduledSequence& sequence);
 
   struct Lane {
@@ -24,8 +27,10 @@ class QueueAdmissions {
   Lane unstarted(Tier tier, std::size_t lane) const;
 
  private:
+  using Lanes = std::pmr::vector<Lane>;
+
   std::array<std::uint32_t, kTiers.size()> resuming_{};
-  std::array<std::vector<Lane>, kTiers.size()> unstarted_;  // by lane
+  std::array<Lanes, kTiers.size()> unstarted_;  // by lane
 };
 
 struct WaitMoment {

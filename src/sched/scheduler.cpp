@@ -173,13 +173,13 @@ std::size_t Scheduler::running_of(Tier tier) const {
                                                 [&](const ScheduledSequence& s) { return s.facts.tier == tier; }));
 }
 
-std::vector<SequenceId> Scheduler::queue_heads(TimePoint now) {
+std::span<const SequenceId> Scheduler::queue_heads(TimePoint now) {
   open_gates(now);
-  std::vector<SequenceId> heads;
+  heads_.clear();
   const std::size_t running = places_.running.size();
   const std::size_t free_seats = options_.max_sequences - std::min<std::size_t>(running, options_.max_sequences);
   const auto note = [&](const ScheduledSequence& s) {
-    if (s.cover == 0 && !s.facts.scores_prompt) heads.push_back(s.facts.id);
+    if (s.cover == 0 && !s.facts.scores_prompt) heads_.push_back(s.facts.id);
   };
   for (const Tier tier : kTiers) {
     const TierQueues& queues = places_.of(tier);
@@ -195,11 +195,12 @@ std::vector<SequenceId> Scheduler::queue_heads(TimePoint now) {
       scratch_.walk.take();
     }
   }
-  return heads;
+  return heads_;
 }
 
-std::vector<SequenceId> Scheduler::holders(const CapacityView& view) const {
-  std::vector<SequenceId> ids;
+std::span<const SequenceId> Scheduler::holders(const CapacityView& view) {
+  std::vector<SequenceId>& ids = holders_;
+  ids.clear();
   // At worst every running sequence needs one block more of every group in the next step.
   GroupCounts growth;
   for (std::size_t g = 0; g < kMaxKvGroups; ++g) {
@@ -214,9 +215,26 @@ std::vector<SequenceId> Scheduler::holders(const CapacityView& view) const {
   const TierQueues& realtime = places_.of(Tier::kRealtime);
   const bool realtime_waits = !realtime.unstarted.empty() || !realtime.resuming.empty();
   const bool may_take_from_batch = realtime_waits && running_of(Tier::kBatch) > 0;
-  if (ids.empty() && !may_take_from_batch && growth.within(view.free + view.evictable)) return ids;
+  if (ids.empty() && !may_take_from_batch && !reserve_is_asked_for() && growth.within(view.free + view.evictable))
+    return ids;
   add(places_.running);
   return ids;
+}
+
+// Somebody waits whose class has blocks of its own, which others may have borrowed.
+bool Scheduler::reserve_is_asked_for() const {
+  for (std::size_t i = 0; i < options_.classes.size(); ++i) {
+    const ClassLimits& limits = options_.classes[i].limits;
+    if (limits.reserved.blocks <= 0.0) continue;
+    const std::size_t lane = lane_of(ClassIndex(static_cast<std::uint32_t>(i)));
+    const TierQueues& queues = places_.of(limits.tier);
+    const auto& lanes = queues.starting.lanes();
+    if (lane < lanes.size() && !lanes[lane].arrivals.empty()) return true;
+    if (std::any_of(queues.resuming.begin(), queues.resuming.end(),
+                    [&](const ScheduledSequence& s) { return s.lane == lane; }))
+      return true;
+  }
+  return false;
 }
 
 void Scheduler::open_gates(TimePoint now) {
@@ -226,10 +244,16 @@ void Scheduler::open_gates(TimePoint now) {
 }
 
 StepPlan Scheduler::plan(TimePoint now, const CapacityView& view, const StepTimeModel& model) {
+  StepPlan made;
+  plan(now, view, model, made);
+  return made;
+}
+
+void Scheduler::plan(TimePoint now, const CapacityView& view, const StepTimeModel& model, StepPlan& plan) {
   open_gates(now);
   for (const Tier tier : kTiers) history_.most_running[index_of(tier)] = breaker_.most_running(tier, now);
-  PlanBuilder builder({options_, view, model, places_, history_}, scratch_);
-  StepPlan plan = builder.build(StepId(++plans_), model_);
+  PlanBuilder builder({options_, view, model, places_, history_}, scratch_, plan);
+  builder.build(StepId(++plans_), model_);
   plan.pressure = breaker_.pressure(now);
   batch_step_ = builder.batch_step();
   planned_at_ = now;
@@ -239,7 +263,6 @@ StepPlan Scheduler::plan(TimePoint now, const CapacityView& view, const StepTime
   if (options_.join == JoinRule::kWhenEmpty) close_batch(plan, builder.entrance());
   name_waits(builder.entrance(), plan, now);
   note_passed_over(plan, now);
-  return plan;
 }
 
 // Who found no seat or blocks while the batch formed has missed it.
@@ -262,7 +285,7 @@ void Scheduler::close_batch(const StepPlan& plan, const Entrance& entrance) {
 }
 
 void Scheduler::name_waits(const Entrance& entrance, StepPlan& plan, TimePoint now) {
-  QueueAdmissions admissions;
+  QueueAdmissions admissions(places_.memory);
   for (const PlanEntry& entry : plan.entries) {
     if (entry.admits) admissions.add(*by_id_.find(entry.sequence)->second);
   }
@@ -343,7 +366,7 @@ void Scheduler::commit(const StepPlan& plan, std::span<const SequenceProgress> p
     if (entry.admits) start(it->second, entry, now);
     const bool prompt_done = s.computed < s.facts.prompt_tokens && step.computed >= s.facts.prompt_tokens;
     queues.ledger.progressed(s, step.known, step.computed);
-    if (!s.tenant->flows.empty()) queues.starting.moved(*s.tenant);
+    if (s.tenant->flows != nullptr) queues.starting.moved(*s.tenant);
     s.known = step.known;
     s.computed = step.computed;
     s.cover = std::max(s.cover, entry.cover_tokens);

@@ -3,7 +3,9 @@
 // number of queue heads, not on how many wait.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <optional>
 #include <set>
 #include <span>
@@ -41,7 +43,12 @@ struct SequenceView {
 class Scheduler {
  public:
   Scheduler(const SchedulerOptions& options, ModelIndex model)
-      : options_(options), model_(model), places_(options), breaker_(options.breaker) {}
+      : options_(options),
+        model_(model),
+        places_(options, &memory_),
+        by_id_(&memory_),
+        expiries_(&memory_),
+        breaker_(options.breaker) {}
 
   // A sequence enters its tier's queue; one with a leader waits until the leader's prompt is computed. `now`: for the
   // wait accounts.
@@ -65,11 +72,14 @@ class Scheduler {
   void note_length(SequenceId sequence);
 
   // What the view for the next plan must hold: cached prefixes of these, held tails of those. `now`: as for plan().
-  std::vector<SequenceId> queue_heads(TimePoint now);
-  std::vector<SequenceId> holders(const CapacityView& view) const;
+  // Valid until the next call.
+  std::span<const SequenceId> queue_heads(TimePoint now);
+  std::span<const SequenceId> holders(const CapacityView& view);
 
   // The next step. Changes nothing but the wait accounts and the gates of windows and batches: a plan may be thrown
-  // away.
+  // away. Into the memory of `plan`: with the same one again and again, planning and committing allocate nothing once
+  // the scheduler has seen as much work as there is.
+  void plan(TimePoint now, const CapacityView& view, const StepTimeModel& model, StepPlan& plan);
   StepPlan plan(TimePoint now, const CapacityView& view, const StepTimeModel& model);
   // After a plan that is empty although work waits: a sequence that can never be scheduled, if there is one.
   std::optional<SequenceId> unserviceable() const { return unserviceable_; }
@@ -101,6 +111,7 @@ class Scheduler {
   void promote_sibling(SequenceId leader, TimePoint now) noexcept;
   std::size_t running_of(Tier tier) const;
   void forget_expiry(const ScheduledSequence& sequence);
+  bool reserve_is_asked_for() const;
   void open_gates(TimePoint now);
   void close_batch(const StepPlan& plan, const Entrance& entrance);
   void name_waits(const Entrance& entrance, StepPlan& plan, TimePoint now);
@@ -115,12 +126,17 @@ class Scheduler {
     std::uint64_t last_of_old = 0;  // order of the last sequence that came before the change
   };
   std::optional<Transition> transition_;
+  static constexpr std::size_t kLargestPooled = std::size_t{1} << 20;  // bytes
+  // Of the queues and of what planning needs.
+  std::pmr::unsynchronized_pool_resource memory_{std::pmr::pool_options{0, kLargestPooled}};
   SequencePlaces places_;
   PlanScratch scratch_;
+  std::pmr::unordered_map<SequenceId, SequenceList::iterator> by_id_;
+  std::pmr::set<std::pair<TimePoint, SequenceId>> expiries_;
+  std::vector<SequenceId> heads_;
+  std::vector<SequenceId> holders_;
   CascadeBreaker breaker_;
   BatchStep batch_step_;  // of the last plan
-  std::unordered_map<SequenceId, SequenceList::iterator> by_id_;
-  std::set<std::pair<TimePoint, SequenceId>> expiries_;
   std::uint64_t arrivals_ = 0;
   std::uint64_t plans_ = 0;
   TimePoint planned_at_{};

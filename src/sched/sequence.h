@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <memory_resource>
 #include <optional>
 
 #include "base/clock.h"
@@ -85,7 +86,8 @@ struct ScheduledSequence : TurnHook, ArrivalHook {
   bool is_decode_row() const { return state == SequenceState::kRunning && remaining() == 1; }
 };
 
-using SequenceList = std::list<ScheduledSequence>;
+// Lists of one scheduler share their memory, so that members move between them.
+using SequenceList = std::pmr::list<ScheduledSequence>;
 
 inline constexpr std::array kTiers = {Tier::kRealtime, Tier::kBatch};
 inline constexpr std::size_t index_of(Tier tier) {

@@ -1,6 +1,7 @@
 #include "sched/service_order.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace takt {
 
@@ -14,7 +15,7 @@ ServiceOrder::~ServiceOrder() {
 
 void ServiceOrder::enter(ScheduledSequence& s, TenantLedger& ledger) {
   while (lanes_.size() <= s.lane) {
-    ServiceLane& added = lanes_.emplace_back();
+    ServiceLane& added = lanes_.emplace_back(memory_);
     added.index = lanes_.size() - 1;
     if (added.index > 0) added.service_class = ClassIndex(static_cast<std::uint32_t>(added.index - 1));
   }
@@ -24,7 +25,7 @@ void ServiceOrder::enter(ScheduledSequence& s, TenantLedger& ledger) {
   if (flow.lane == nullptr) {
     flow.lane = &lane;
     flow.tenant = takes_turns ? s.tenant : nullptr;
-    if (takes_turns) s.tenant->flows.push_back(&flow);
+    if (takes_turns) flow.next_of_tenant = std::exchange(s.tenant->flows, &flow);
   }
   const bool lifts = takes_turns && s.tenant->queued == 0;
   ledger.queued(*s.tenant, lifts ? lowest_level() : std::nullopt);
@@ -45,7 +46,11 @@ void ServiceOrder::leave(ScheduledSequence& s, TenantLedger& ledger) noexcept {
   s.flow = nullptr;
   ledger.unqueued(*s.tenant);
   if (!flow.members.empty()) return place(flow);
-  if (flow.tenant != nullptr) std::erase(flow.tenant->flows, &flow);
+  if (flow.tenant != nullptr) {
+    ServiceFlow** link = &flow.tenant->flows;
+    while (*link != &flow) link = &(*link)->next_of_tenant;
+    *link = flow.next_of_tenant;
+  }
   lane.by_tenant.erase(flow.tenant != nullptr ? s.facts.tenant : TenantId{});
 }
 
@@ -56,7 +61,7 @@ void ServiceOrder::place(ServiceFlow& flow) noexcept {
 }
 
 void ServiceOrder::moved(const Tenant& tenant) noexcept {
-  for (ServiceFlow* flow : tenant.flows) {
+  for (ServiceFlow* flow = tenant.flows; flow != nullptr; flow = flow->next_of_tenant) {
     ServiceLane::Flows& flows = flow->lane->flows;
     const auto at = flows.iterator_to(*flow);
     const Turn turn{tenant.level(), flow->turn.order};

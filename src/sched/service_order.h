@@ -5,9 +5,9 @@
 #include <boost/intrusive/set.hpp>
 #include <cstdint>
 #include <deque>
+#include <memory_resource>
 #include <optional>
 #include <unordered_map>
-#include <vector>
 
 #include "sched/options.h"
 #include "sched/sequence.h"
@@ -36,6 +36,7 @@ struct ServiceFlow : boost::intrusive::set_base_hook<boost::intrusive::link_mode
                                         boost::intrusive::compare<ByTurn>>;
   ServiceLane* lane = nullptr;
   Tenant* tenant = nullptr;  // where tenants take turns
+  ServiceFlow* next_of_tenant = nullptr;
   Members members;
   Turn turn;  // its place in the lane
   bool operator<(const ServiceFlow& other) const { return turn < other.turn; }
@@ -45,9 +46,11 @@ struct ServiceLane {
   using Flows = boost::intrusive::set<ServiceFlow>;
   using Arrivals = boost::intrusive::set<ScheduledSequence, boost::intrusive::base_hook<ArrivalHook>,
                                          boost::intrusive::compare<ByArrival>>;
+  explicit ServiceLane(std::pmr::memory_resource* memory) : by_tenant(memory) {}
+
   std::size_t index = 0;
   ClassIndex service_class = kNoClass;
-  std::unordered_map<TenantId, ServiceFlow> by_tenant;
+  std::pmr::unordered_map<TenantId, ServiceFlow> by_tenant;
   Flows flows;
   Arrivals arrivals;
   WaitAccount waits;
@@ -55,7 +58,7 @@ struct ServiceLane {
 
 class ServiceOrder {
  public:
-  explicit ServiceOrder(OrderRule rule) : rule_(rule) {}
+  ServiceOrder(OrderRule rule, std::pmr::memory_resource* memory) : rule_(rule), memory_(memory) {}
   ServiceOrder(const ServiceOrder&) = delete;
   ServiceOrder& operator=(const ServiceOrder&) = delete;
   ~ServiceOrder();
@@ -77,6 +80,7 @@ class ServiceOrder {
   void place(ServiceFlow& flow) noexcept;
 
   OrderRule rule_;
+  std::pmr::memory_resource* memory_;
   std::deque<ServiceLane> lanes_;
 };
 

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <optional>
 #include <unordered_map>
-#include <vector>
 
 #include "sched/options.h"
 #include "sched/sequence.h"
@@ -14,11 +14,11 @@ namespace takt {
 
 // Costs are tokens times their weight, divided by the weight of the sequence (its tenant's and its class's).
 struct Tenant {
-  double served = 0.0;              // for work that was done
-  double owed = 0.0;                // for the prompts of admitted sequences as far as they are not computed
-  std::uint32_t alive = 0;          // sequences that are not over
-  std::uint32_t queued = 0;         // of these, unstarted ones that may start
-  std::vector<ServiceFlow*> flows;  // where these wait
+  double served = 0.0;           // for work that was done
+  double owed = 0.0;             // for the prompts of admitted sequences as far as they are not computed
+  std::uint32_t alive = 0;       // sequences that are not over
+  std::uint32_t queued = 0;      // of these, unstarted ones that may start
+  ServiceFlow* flows = nullptr;  // where these wait; the first of a chain
 
   // Who is lowest is next. A prompt counts from its admission on, or a tenant with long prompts would have all of them
   // admitted before the first is paid for.
@@ -27,7 +27,7 @@ struct Tenant {
 
 class TenantLedger {
  public:
-  explicit TenantLedger(const FairWeights& weights) : weights_(weights) {}
+  TenantLedger(const FairWeights& weights, std::pmr::memory_resource* memory) : weights_(weights), tenants_(memory) {}
 
   void set_weights(const FairWeights& weights) { weights_ = weights; }
 
@@ -56,7 +56,7 @@ class TenantLedger {
   void forget_idle();
 
   FairWeights weights_;
-  std::unordered_map<TenantId, Tenant> tenants_;
+  std::pmr::unordered_map<TenantId, Tenant> tenants_;
   double last_level_ = 0.0;     // of the tenant that was the last to have none waiting
   std::size_t forget_at_ = 64;  // tenants
 };

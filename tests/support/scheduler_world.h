@@ -26,7 +26,8 @@ struct WorldSequence {
   std::uint32_t computed = 0;
   std::uint32_t cover = 0;
   bool runs = false;
-  std::uint32_t cached = 0;     // of its prompt, found when it starts with nothing
+  std::uint32_t cached = 0;     // of its prompt, found in others' blocks when it starts with nothing
+  std::uint32_t shared = 0;     // of its cover, in such blocks
   std::uint32_t overtaken = 0;  // younger ones of its tier that started before it
   std::uint32_t preemptions_by_own_tier = 0;
 };
@@ -65,7 +66,7 @@ class SchedulerWorld {
 
   std::uint32_t blocks_used() const {
     std::uint32_t used = 0;
-    for (const auto& [id, s] : alive) used += (s.cover + 15) / 16;
+    for (const auto& [id, s] : alive) used += (s.cover + 15) / 16 - (s.shared + 15) / 16;
     return used;
   }
 
@@ -74,7 +75,7 @@ class SchedulerWorld {
     view_.tails.clear();
     view_.free.blocks[0] = view_.total.blocks[0] - blocks_used();
     for (const SequenceId id : scheduler.queue_heads(now)) view_.prefixes.push_back({id, alive.at(id).cached, {}});
-    for (const SequenceId id : scheduler.holders(view_)) view_.tails.push_back({id, 0});
+    for (const SequenceId id : scheduler.holders(view_)) view_.tails.push_back({id, alive.at(id).shared});
     return view_;
   }
 
@@ -130,6 +131,7 @@ class SchedulerWorld {
     s.runs = false;
     s.cover = std::min(s.cover, drop.keep_tokens);
     s.computed = std::min(s.computed, drop.keep_tokens);
+    s.shared = std::min(s.shared, drop.keep_tokens);
   }
 
   void check(const PlanEntry& e, const WorldSequence& s) {
@@ -151,6 +153,7 @@ class SchedulerWorld {
           ++other.overtaken;
       }
     }
+    if (!s.runs && s.cover == 0) s.shared = e.first_position;
     s.runs = true;
     s.computed = e.first_position + e.token_count;
     s.cover = std::max(s.cover, e.cover_tokens);

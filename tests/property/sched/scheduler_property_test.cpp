@@ -3,68 +3,27 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
-#include <cstdlib>
-#include <random>
+#include <map>
+#include <set>
 #include <string>
 
 #include "property/sched/naive_admission.h"
+#include "property/sched/naive_memory.h"
+#include "property/sched/random_history.h"
 #include "support/scheduler_world.h"
 
 namespace takt {
 namespace {
 
 using std::chrono::milliseconds;
+using testing::any_options;
+using testing::Dice;
 using testing::NaiveAdmission;
+using testing::operations;
+using testing::random_classes;
+using testing::random_facts;
 using testing::SchedulerWorld;
 using testing::WorldSequence;
-
-// Operations per run: TAKT_PROPERTY_OPERATIONS; a million for the long run.
-std::size_t operations(std::size_t usual) {
-  const char* wanted = std::getenv("TAKT_PROPERTY_OPERATIONS");
-  return wanted == nullptr ? usual : static_cast<std::size_t>(std::stoull(wanted));
-}
-
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : engine_(seed) {}
-  std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(engine_() % n); }
-  bool one_in(std::uint32_t n) { return below(n) == 0; }
-  template <typename T>
-  T of(std::initializer_list<T> values) {
-    return *(values.begin() + below(static_cast<std::uint32_t>(values.size())));
-  }
-
- private:
-  std::mt19937_64 engine_;
-};
-
-constexpr std::uint32_t kClasses = 4;
-
-ClassTable random_classes(Dice& dice, std::uint32_t seats) {
-  ClassTable classes(kClasses);
-  std::uint32_t left = seats;
-  for (std::size_t i = 0; i < classes.size(); ++i) {
-    ClassLimits& limits = classes[i].limits;
-    limits.tier = i < 2 ? Tier::kRealtime : Tier::kBatch;
-    limits.weight = dice.of({0.5, 1.0, 2.0});
-    limits.reserved.seats = dice.one_in(2) ? 0 : dice.below(left / 2 + 1);
-    left -= limits.reserved.seats;
-    if (dice.one_in(3)) limits.ceiling.seats = std::max(1U, limits.reserved.seats + dice.below(3));
-  }
-  return classes;
-}
-
-SequenceFacts random_facts(Dice& dice, TimePoint now, std::uint32_t longest_prompt, std::uint32_t longest_answer) {
-  SequenceFacts facts;
-  facts.service_class = ClassIndex(dice.below(kClasses));
-  facts.tier = facts.service_class.value < 2 ? Tier::kRealtime : Tier::kBatch;
-  facts.tenant = TenantId(1 + dice.below(5));
-  facts.weight = dice.of({0.5, 1.0, 2.0});
-  facts.deadline = now + milliseconds(dice.below(1000));
-  facts.prompt_tokens = 1 + dice.below(longest_prompt);
-  facts.limit_tokens = facts.prompt_tokens + 1 + dice.below(longest_answer);
-  return facts;
-}
 
 std::string names(const std::set<SequenceId>& ids) {
   std::string text;
@@ -122,28 +81,55 @@ TEST(SchedulerProperty, LetsInWhomTheSlowModelLetsIn) {
   for (std::uint64_t seed = 1; seed <= runs && !HasFatalFailure(); ++seed) compare_with_naive(seed, 60);
 }
 
-SchedulerOptions any_options(Dice& dice) {
+// Who runs on, who loses how much of its tail to whom, who enters with which prefix and how many blocks: the same as by
+// the slow model, on a pool that is too small.
+void compare_blocks_with_naive(std::uint64_t seed, int steps) {
+  Dice dice(seed);
   SchedulerOptions o;
-  o.order = dice.of({OrderRule::kFcfs, OrderRule::kFair, OrderRule::kDeadline});
-  o.admission = dice.of({AdmissionRule::kGreedy, AdmissionRule::kPredicted, AdmissionRule::kWorstCase});
-  o.reserve = dice.of({KvReserve::kPaged, KvReserve::kPaged, KvReserve::kWorstCase});
-  o.max_sequences = 1 + dice.below(16);
-  o.max_step_tokens = dice.of({32U, 256U, 2048U});
-  o.watermark = dice.of({0.0, 0.05});
-  o.lookahead = dice.of({1U, 4U, 32U});
-  o.batch_min_share = dice.of({0.0, 0.05, 0.3});
-  o.breaker.preemptions_per_minute = dice.of({0U, 5U, 60U});
-  o.breaker.recovery = std::chrono::seconds(2);
-  o.max_overtakes = dice.of({1U, 64U});
-  if (dice.one_in(2)) {
-    o.classes = random_classes(dice, o.max_sequences);
-    for (EngineClass& c : o.classes) {
-      c.limits.reserved.blocks = dice.of({0.0, 0.0, 0.2});
-      c.limits.ceiling.blocks = dice.of({1.0, 1.0, 0.5});
-      c.limits.ceiling.step_time = dice.of({1.0, 1.0, 0.5});
+  o.max_sequences = 1 + dice.below(12);
+  o.max_step_tokens = 1'000'000;
+  o.lookahead = 1'000'000;
+  o.watermark = dice.of({0.0, 0.05, 0.2});
+  o.protect_after = 1 + dice.below(3);
+  o.decode_share = 0;
+  o.batch_min_share = 0;
+  o.breaker.preemptions_per_minute = 0;
+  const std::uint32_t blocks = 12 + dice.below(40);
+  SchedulerWorld w(o, blocks);
+  w.model.per_step = std::chrono::microseconds(1);
+  w.model.per_token = Duration(1);
+  testing::NaiveMemory naive(o, blocks);
+  std::vector<SequenceId> over;
+  w.on_end = [&](const WorldSequence& s) { over.push_back(s.facts.id); };
+  for (int i = 0; i < steps; ++i) {
+    for (std::uint32_t n = dice.below(3); n > 0 && w.alive.size() < 30; --n) {
+      SequenceFacts facts = random_facts(dice, w.now, blocks * 6, blocks * 6);
+      facts.service_class = kNoClass;
+      if (dice.one_in(5)) facts.reserve_tokens = facts.prompt_tokens + dice.below(40);
+      facts.id = w.add(facts);
+      const std::uint32_t cached = dice.one_in(2) ? 0 : (facts.prompt_tokens - 1) / 16 * 16;
+      w.alive.at(facts.id).cached = cached;
+      naive.add(facts, cached);
     }
+    if (!w.alive.empty() && dice.one_in(10)) {
+      const SequenceId victim =
+          std::next(w.alive.begin(), dice.below(static_cast<std::uint32_t>(w.alive.size())))->first;
+      w.remove(victim);
+      naive.remove(victim);
+    }
+    const std::string expected = naive.decide();
+    over.clear();
+    w.step();
+    ASSERT_EQ(w.broken, "") << "seed " << seed << ", step " << i;
+    ASSERT_EQ(testing::NaiveMemory::text_of(w.last), expected) << "seed " << seed << ", step " << i;
+    naive.follow();
+    for (const SequenceId id : over) naive.remove(id);
   }
-  return o;
+}
+
+TEST(SchedulerProperty, GivesAndTakesTheBlocksThatTheSlowModelGivesAndTakes) {
+  const std::size_t runs = operations(100'000) / 250;
+  for (std::uint64_t seed = 1; seed <= runs && !HasFatalFailure(); ++seed) compare_blocks_with_naive(seed, 100);
 }
 
 // Any settings, any load, cancels, a clock that jumps: no plan breaks a rule of the world, every wait has a reason, a

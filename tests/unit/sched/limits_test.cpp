@@ -125,6 +125,43 @@ TEST(ClassLimits, BlocksReservedForAClassAreLentToTheLowerTierOnly) {
   EXPECT_TRUE(runs(lent, voice));
 }
 
+// Promise 6: streams of its own tier grew into the reserve; what is asked back is there in the same step, and the
+// newest lost no more than that.
+TEST(ClassLimits, BlocksThatStreamsGrewIntoComeBackInTheStepInWhichTheyAreAskedFor) {
+  SchedulerOptions o = with_classes(20);
+  o.classes[kVoice.value].limits.reserved.blocks = 0.4;
+  SchedulerWorld w(o, 20);
+  std::vector<SequenceId> chats;
+  for (int i = 0; i < 6; ++i) chats.push_back(w.add(of_class(kChat, 20, 400)));
+  while (w.blocks_used() < 20) w.step();
+  const SequenceId voice = w.add(of_class(kVoice, 60, 20));
+  w.step();
+  EXPECT_TRUE(runs(w, voice));
+  std::uint32_t lost = 0;
+  for (const PlanDrop& drop : w.last.drops) {
+    EXPECT_EQ(drop.in_favour_of, Tier::kRealtime);
+    lost += drop.sequence == chats[0] ? 1 : 0;
+  }
+  EXPECT_EQ(lost, 0U) << "the oldest gives last";
+  EXPECT_FALSE(w.last.drops.empty());
+  EXPECT_EQ(w.broken, "");
+}
+
+TEST(ClassLimits, NobodyGivesUpBlocksForAClaimThatCannotBeMet) {
+  SchedulerOptions o = with_classes(2);
+  o.classes[kVoice.value].limits.reserved.blocks = 0.2;
+  SchedulerWorld w(o, 20);
+  w.add(of_class(kChat, 100, 200));
+  w.add(of_class(kChat, 100, 200));
+  for (int i = 0; i < 10; ++i) w.step();
+  w.add(of_class(kVoice, 60, 20));
+  for (int i = 0; i < 10; ++i) {
+    w.step();
+    EXPECT_TRUE(w.last.drops.empty()) << "it waits for a seat, which nobody has reserved for it";
+  }
+  EXPECT_EQ(reason_of(w, kVoice), WaitReason::kSeat);
+}
+
 TEST(ClassLimits, ACeilingOnStepTimeLeavesTheRestOfTheStepEmpty) {
   SchedulerOptions o = with_classes(20);
   o.classes[kNight.value].limits.ceiling.step_time = 0.25;
