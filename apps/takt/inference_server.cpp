@@ -51,7 +51,7 @@ InferenceServer::InferenceServer(const config::ServerConfig& config, std::vector
       names_(std::move(model_names)),
       router_(std::move(routing)),
       source_(source),
-      metrics_(names_, build_info(), clock_),
+      metrics_(names_, {build_info(), config.process.metrics_compat == "vllm"}, clock_),
       timelines_(config.process.kept_requests),
       delivery_(clock_, {&timelines_}) {}
 

@@ -40,6 +40,7 @@ constexpr Flag kFlags[] = {
     {"--kv-bytes", "compute.kv_bytes", "Size of the KV cache"},
     {"--kv-blocks", "compute.kv_blocks", "Size of the KV cache in blocks"},
     {"--drain-seconds", "server.drain_seconds", "How long running answers may finish after SIGTERM"},
+    {"--metrics-compat", "server.metrics_compat", "Metrics also under the names of another server: vllm"},
     {"--step-log", "server.step_log", "Write what is planned in each step to this file (takt steps)"},
     {"--log-level", "server.log_level", "trace, debug, info, warning, error, critical or off"},
 };

@@ -24,6 +24,7 @@ void bind(OptionTable& table, ProcessOptions& process) {
   table.may_change_at_run_time(from);
   table.add_integer("server.step_log_bytes", process.step_log_bytes, 1 << 20, kTebibyte);
   table.add_integer("server.step_log_files", process.step_log_files, 1, 10'000);
+  table.add_choice("server.metrics_compat", process.metrics_compat, {"", "vllm"});
   table.add_integer("server.kept_requests", process.kept_requests, 0, 1'000'000);
 }
 

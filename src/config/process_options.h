@@ -17,6 +17,7 @@ struct ProcessOptions {
   std::string step_log;              // path; empty: off
   std::size_t step_log_bytes = std::size_t{64} * 1024 * 1024;
   std::size_t step_log_files = 4;
+  std::string metrics_compat;        // "vllm": metrics also under vLLM's names; empty: off
   std::size_t kept_requests = 1000;  // timelines of requests that ended
   std::string time_zone;             // of the hours of classes; empty: the system's
 };

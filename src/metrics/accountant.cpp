@@ -35,15 +35,21 @@ Accountant::Accountant(std::vector<std::string> model_names) {
 }
 
 void Accountant::apply(const Event& event) {
+  if (!first_) first_ = event.at;
   std::visit([&](const auto& what) { on(event.at, what); }, event.what);
 }
 
-void Accountant::refuse(const RequestLabels& labels, ErrorCode reason) {
-  ClassCounts& counts = counts_.classes[class_index(labels)];
+void Accountant::refuse(TimePoint at, const RequestLabels& labels, ErrorCode reason) {
+  if (!first_) first_ = at;
+  const std::size_t index = class_index(labels);
+  ClassCounts& counts = counts_.classes[index];
   ++counts.started;
   ++counts.refused;
   ++counts_.refused_by_reason[reason];
-  measure::count(counts.goodput, {.times = {}, .outcome = measure::Outcome::kShed, .targets = {}});
+  TenantCounts& tenant = counts_.tenants[tenant_index(labels.tenant)];
+  ++tenant.requests;
+  ++tenant.refused;
+  count_goodput(at, index, {.times = {}, .outcome = measure::Outcome::kShed, .targets = {}});
 }
 
 Counts Accountant::snapshot(TimePoint now) const {
@@ -54,7 +60,33 @@ Counts Accountant::snapshot(TimePoint now) const {
       counts.worst_current_gap = std::max(counts.worst_current_gap, Duration(now - choice.times.last_token));
     }
   }
+  for (std::size_t i = 0; i < counts.classes.size(); ++i) {
+    for (std::size_t w = 0; w < kGoodputWindows.size(); ++w) {
+      const Duration age = first_ ? std::max(Duration(now - *first_), GoodputWindow::kSlot) : GoodputWindow::kSlot;
+      const Duration length = kGoodputWindows[w].length;
+      counts.classes[i].recent[w] = {last_hour_[i].over(now, length), std::min(age, length)};
+    }
+  }
   return counts;
+}
+
+std::size_t Accountant::tenant_index(const std::string& tenant) {
+  auto& tenants = counts_.tenants;
+  const auto find_name = [&](const std::string& name) {
+    return std::find_if(tenants.begin(), tenants.end(), [&](const TenantCounts& one) { return one.tenant == name; });
+  };
+  auto found = find_name(tenant);
+  std::string name = tenant;
+  if (found == tenants.end() && tenants.size() >= kMaxTenants) {
+    name = "other";
+    found = find_name(name);
+  }
+  if (found == tenants.end()) {
+    TenantCounts counts;
+    counts.tenant = std::move(name);
+    found = tenants.insert(tenants.end(), std::move(counts));
+  }
+  return static_cast<std::size_t>(found - tenants.begin());
 }
 
 std::size_t Accountant::class_index(const RequestLabels& labels) {
@@ -75,6 +107,7 @@ std::size_t Accountant::class_index(const RequestLabels& labels) {
     counts.service_class = std::move(name);
     counts.tier = labels.tier;
     found = classes.insert(classes.end(), std::move(counts));
+    last_hour_.emplace_back();
   }
   return static_cast<std::size_t>(found - classes.begin());
 }
@@ -92,9 +125,11 @@ Accountant::Request* Accountant::find(RequestId id) {
 void Accountant::on(TimePoint /*at*/, const Accepted& event) {
   Request request;
   request.class_index = class_index(event.labels);
+  request.tenant_index = tenant_index(event.labels.tenant);
   request.model = event.model;
   request.targets.ttft = event.targets.ttft;
   request.targets.itl = event.targets.itl;
+  if (event.targets.completion > Duration(0)) request.targets.end_to_end = event.targets.completion;
   request.arrival = event.arrival;
   request.prompt_tokens = event.prompt_tokens;
   request.choices.resize(std::max<std::uint32_t>(1, event.choices));
@@ -103,7 +138,9 @@ void Accountant::on(TimePoint /*at*/, const Accepted& event) {
     choice.times.sent = event.arrival;
   }
   const std::size_t index = request.class_index;
+  const std::size_t tenant = request.tenant_index;
   if (!waiting_.emplace(event.request, std::move(request)).second) return;
+  ++counts_.tenants[tenant].requests;
   ClassCounts& counts = counts_.classes[index];
   ++counts.started;
   ++counts.waiting;
@@ -120,6 +157,8 @@ void Accountant::on(TimePoint at, const Admitted& event) {
   counts.waiting_tokens -= request.prompt_tokens;
   counts.prompt_tokens += request.prompt_tokens;
   counts.cached_tokens += event.cached_tokens;
+  counts_.tenants[request.tenant_index].prompt_tokens += request.prompt_tokens;
+  counts_.tenants[request.tenant_index].cached_tokens += event.cached_tokens;
   counts.missed_tokens[static_cast<std::size_t>(event.miss)] +=
       request.prompt_tokens - std::min(request.prompt_tokens, event.cached_tokens);
   counts.queue_wait.observe(to_seconds(at - request.arrival));
@@ -133,6 +172,7 @@ void Accountant::on(TimePoint at, const TokenSampled& event) {
   if (request == nullptr || event.choice >= request->choices.size()) return;
   ClassCounts& counts = counts_.classes[request->class_index];
   ++counts.generated_tokens;
+  ++counts_.tenants[request->tenant_index].generated_tokens;
   // From arrival, once: a preempted request keeps its first token (F16).
   if (!request->has_first_token) {
     request->has_first_token = true;
@@ -181,10 +221,15 @@ void Accountant::on(TimePoint at, const Closed& event) {
     --counts.waiting;
     counts.waiting_tokens -= request.prompt_tokens;
   }
-  for (std::size_t i = 0; i < counts_.waited.size(); ++i) counts_.waited[i] += event.waited[i];
+  for (std::size_t i = 0; i < counts_.waited.size(); ++i) {
+    counts_.waited[i] += event.waited[i];
+    counts_.tenants[request.tenant_index].waited += event.waited[i];
+  }
+  const FinishReason reason = request.failed ? FinishReason::kFailed : event.reason;
+  ++counts_.closed_by_reason[static_cast<std::size_t>(reason)];
   counts.duration.observe(to_seconds(at - request.arrival));
   count_outcome(event, request);
-  count_goodput(at, event, request);
+  count_goodput(at, request.class_index, record_of(at, event, request));
 }
 
 void Accountant::count_outcome(const Closed& event, const Request& request) {
@@ -209,7 +254,12 @@ void Accountant::count_outcome(const Closed& event, const Request& request) {
   ++counts.failed;
 }
 
-void Accountant::count_goodput(TimePoint at, const Closed& event, const Request& request) {
+void Accountant::count_goodput(TimePoint at, std::size_t class_index, const measure::RequestRecord& record) {
+  measure::count(counts_.classes[class_index].goodput, record);
+  last_hour_[class_index].count(at, record);
+}
+
+measure::RequestRecord Accountant::record_of(TimePoint at, const Closed& event, const Request& request) {
   measure::RequestRecord record;
   record.outcome = request.failed ? measure::Outcome::kFailed : outcome_of(event.reason);
   record.targets = request.targets;
@@ -226,7 +276,7 @@ void Accountant::count_goodput(TimePoint at, const Closed& event, const Request&
     times.worst_gap = std::max(times.worst_gap, choice.times.worst_gap);
     times.tokens += choice.times.tokens;
   }
-  measure::count(counts_.classes[request.class_index].goodput, record);
+  return record;
 }
 
 void Accountant::on(TimePoint /*at*/, const Delivered& /*event*/) {}

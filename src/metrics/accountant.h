@@ -3,12 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "core/event.h"
 #include "metrics/counts.h"
+#include "metrics/goodput_window.h"
 
 namespace takt::metrics {
 
@@ -17,11 +19,14 @@ class Accountant {
   // Service classes beyond this many share the name "other": labels stay few whatever clients send.
   static constexpr std::size_t kMaxClasses = 16;
 
+  // Likewise tenants.
+  static constexpr std::size_t kMaxTenants = 32;
+
   explicit Accountant(std::vector<std::string> model_names);
 
   void apply(const Event& event);
   // A request that the engine never accepted.
-  void refuse(const RequestLabels& labels, ErrorCode reason);
+  void refuse(TimePoint at, const RequestLabels& labels, ErrorCode reason);
 
   // Complete at this instant.
   Counts snapshot(TimePoint now) const;
@@ -33,6 +38,7 @@ class Accountant {
   };
   struct Request {
     std::size_t class_index = 0;
+    std::size_t tenant_index = 0;
     ModelIndex model;
     measure::Targets targets;
     TimePoint arrival;
@@ -57,12 +63,16 @@ class Accountant {
   void on(TimePoint at, const StepFailed& event);
 
   std::size_t class_index(const RequestLabels& labels);
+  std::size_t tenant_index(const std::string& tenant);
+  void count_goodput(TimePoint at, std::size_t class_index, const measure::RequestRecord& record);
   ModelCounts* model(ModelIndex index);
   Request* find(RequestId id);
   void count_outcome(const Closed& event, const Request& request);
-  void count_goodput(TimePoint at, const Closed& event, const Request& request);
+  static measure::RequestRecord record_of(TimePoint at, const Closed& event, const Request& request);
 
   Counts counts_;
+  std::vector<GoodputWindow> last_hour_;  // index: as of counts_.classes
+  std::optional<TimePoint> first_;        // the first event
   Requests waiting_;
   Requests running_;
 };

@@ -9,9 +9,9 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "core/event.h"
 #include "core/prefix_miss.h"
 #include "core/step.h"
-#include "core/event.h"
 #include "measure/goodput.h"
 #include "metrics/busy_window.h"
 #include "metrics/histogram.h"
@@ -31,6 +31,19 @@ inline constexpr std::array kStepBounds{0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 
                                         0.1,   0.125,  0.15,  0.2,  0.25, 0.3,  0.5,  1.0,  2.0};
 inline constexpr std::array kRatioBounds{0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0};
 
+// Goodput of the last minutes; `window` is shorter while the server is younger.
+struct RecentGoodput {
+  measure::Goodput goodput;
+  Duration window{0};
+};
+struct NamedWindow {
+  const char* name;
+  Duration length;
+};
+inline constexpr std::array kGoodputWindows{NamedWindow{"1m", std::chrono::minutes(1)},
+                                            NamedWindow{"5m", std::chrono::minutes(5)},
+                                            NamedWindow{"60m", std::chrono::minutes(60)}};
+
 // Requests of one service class. started = finished + failed + cancelled + refused + running + waiting, always.
 struct ClassCounts {
   std::string service_class;
@@ -42,18 +55,30 @@ struct ClassCounts {
   std::uint64_t refused = 0;  // at the door, or expired in the queue
   std::uint64_t running = 0;
   std::uint64_t waiting = 0;
-  std::uint64_t first_tokens = 0;    // requests that got a first token
-  std::uint64_t waiting_tokens = 0;  // prompt tokens of the waiting ones
-  std::uint64_t prompt_tokens = 0;   // of admitted requests
-  std::uint64_t cached_tokens = 0;   // of these, found in the prefix cache
+  std::uint64_t first_tokens = 0;                               // requests that got a first token
+  std::uint64_t waiting_tokens = 0;                             // prompt tokens of the waiting ones
+  std::uint64_t prompt_tokens = 0;                              // of admitted requests
+  std::uint64_t cached_tokens = 0;                              // of these, found in the prefix cache
   std::array<std::uint64_t, kPrefixMissCount> missed_tokens{};  // of these, not found, by reason
   std::uint64_t generated_tokens = 0;
   measure::Goodput goodput;
+  std::array<RecentGoodput, kGoodputWindows.size()> recent;
   Histogram first_token{kFirstTokenBounds};
   Histogram token_gap{kGapBounds};
   Histogram per_token{kGapBounds};
   Histogram duration{kRequestBounds};
   Histogram queue_wait{kQueueWaitBounds};
+};
+
+// What one tenant asked for and got.
+struct TenantCounts {
+  std::string tenant;
+  std::uint64_t requests = 0;  // received, refused ones included
+  std::uint64_t refused = 0;
+  std::uint64_t prompt_tokens = 0;  // of admitted requests
+  std::uint64_t cached_tokens = 0;
+  std::uint64_t generated_tokens = 0;
+  Duration waited{0};  // by requests now over
 };
 
 enum class StepPhase : std::uint8_t { kPrefill, kDecode, kMixed };
@@ -82,10 +107,13 @@ struct ModelCounts {
 };
 
 inline constexpr std::size_t kRequestPhaseCount = 3;
+inline constexpr std::size_t kFinishReasonCount = 5;
 
 struct Counts {
   std::vector<ClassCounts> classes;
+  std::vector<TenantCounts> tenants;
   std::vector<ModelCounts> models;
+  std::array<std::uint64_t, kFinishReasonCount> closed_by_reason{};
   std::array<std::uint64_t, kRequestPhaseCount> cancelled_by_phase{};
   std::map<ErrorCode, std::uint64_t> refused_by_reason;
   std::array<Duration, kWaitReasonCount> waited{};  // by closed requests

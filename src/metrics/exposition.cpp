@@ -1,55 +1,21 @@
 #include "metrics/exposition.h"
 
-#include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
 #include <algorithm>
-#include <limits>
+#include <array>
+#include <optional>
 #include <sstream>
 #include <utility>
+
+#include "metrics/families.h"
+#include "metrics/vllm_names.h"
 
 namespace takt::metrics {
 namespace {
 
-using prometheus::ClientMetric;
-using prometheus::MetricFamily;
 using prometheus::MetricType;
-using Labels = std::vector<ClientMetric::Label>;
-
-class Families {
- public:
-  // The values that follow belong to this family.
-  void begin(MetricType type, std::string name, std::string help) {
-    families_.push_back({std::move(name), std::move(help), type, {}});
-  }
-
-  void value(double value, Labels labels = {}) {
-    ClientMetric metric;
-    metric.label = std::move(labels);
-    (families_.back().type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
-    families_.back().metric.push_back(std::move(metric));
-  }
-
-  void value(const Histogram& histogram, Labels labels) {
-    ClientMetric metric;
-    metric.label = std::move(labels);
-    metric.histogram.sample_count = histogram.count();
-    metric.histogram.sample_sum = histogram.sum();
-    std::uint64_t cumulative = 0;
-    for (std::size_t i = 0; i <= histogram.bounds().size(); ++i) {
-      cumulative += histogram.in_bucket(i);
-      const bool last = i == histogram.bounds().size();
-      metric.histogram.bucket.push_back(
-          {cumulative, last ? std::numeric_limits<double>::infinity() : histogram.bounds()[i]});
-    }
-    families_.back().metric.push_back(std::move(metric));
-  }
-
-  const std::vector<MetricFamily>& all() const { return families_; }
-
- private:
-  std::vector<MetricFamily> families_;
-};
+using Labels = MetricLabels;
 
 double number(std::uint64_t value) {
   return static_cast<double>(value);
@@ -106,6 +72,44 @@ void add_requests(Families& families, const Counts& counts) {
   for (const auto& [reason, count] : counts.refused_by_reason) {
     families.value(number(count), {{"reason", to_string(reason)}});
   }
+}
+
+void add_goodput(Families& families, const Counts& counts) {
+  const auto per_window = [&](const char* name, const char* help, auto value) {
+    families.begin(MetricType::Gauge, name, help);
+    for (const ClassCounts& c : counts.classes) {
+      for (std::size_t w = 0; w < kGoodputWindows.size(); ++w) {
+        if (const auto figure = value(c.recent[w]))
+          families.value(*figure, with(class_labels(c), "window", kGoodputWindows[w].name));
+      }
+    }
+  };
+  per_window("takt_goodput_requests_per_second", "Requests that met all targets of their class, of the last minutes.",
+             [](const RecentGoodput& r) { return std::optional(r.goodput.requests_per_second(r.window)); });
+  per_window("takt_goodput_tokens_per_second", "Tokens of requests that met all targets of their class.",
+             [](const RecentGoodput& r) { return std::optional(r.goodput.tokens_per_second(r.window)); });
+  per_window("takt_goodput_attainment_ratio",
+             "Share of the offered requests that met all targets of their class; absent when none were offered.",
+             [](const RecentGoodput& r) { return r.goodput.attainment(); });
+}
+
+void add_tenants(Families& families, const Counts& counts) {
+  const auto per_tenant = [&](const char* name, const char* help, auto value) {
+    families.begin(MetricType::Counter, name, help);
+    for (const TenantCounts& t : counts.tenants) families.value(value(t), {{"tenant", t.tenant}});
+  };
+  per_tenant("takt_tenant_requests_total", "Requests received, by whom.",
+             [](const TenantCounts& t) { return number(t.requests); });
+  per_tenant("takt_tenant_refused_total", "Requests refused at the door, by whom.",
+             [](const TenantCounts& t) { return number(t.refused); });
+  per_tenant("takt_tenant_prompt_tokens_total", "Prompt tokens of admitted requests, by whom.",
+             [](const TenantCounts& t) { return number(t.prompt_tokens); });
+  per_tenant("takt_tenant_cached_prompt_tokens_total", "Of these, found in the prefix cache.",
+             [](const TenantCounts& t) { return number(t.cached_tokens); });
+  per_tenant("takt_tenant_generated_tokens_total", "Tokens sampled, for whom.",
+             [](const TenantCounts& t) { return number(t.generated_tokens); });
+  per_tenant("takt_tenant_waited_seconds_total", "Time that requests now over had waited, by whom.",
+             [](const TenantCounts& t) { return to_seconds(t.waited); });
 }
 
 void add_queue(Families& families, const Counts& counts) {
@@ -243,16 +247,21 @@ void add_memory(Families& families, const Counts& counts, std::span<const KvBloc
 
 }  // namespace
 
-std::string exposition(const Counts& counts, std::span<const KvBlocks> memory, const BuildInfo& build, TimePoint now) {
+std::string exposition(const Counts& counts, std::span<const KvBlocks> memory, const ExpositionOptions& options,
+                       TimePoint now) {
+  const BuildInfo& build = options.build;
   Families families;
   families.begin(MetricType::Gauge, "takt_build_info", "Always 1; the labels say what is running.");
   families.value(1.0, {{"version", build.version}, {"numerics", build.numerics}, {"isa", build.isa}});
   add_requests(families, counts);
+  add_goodput(families, counts);
+  add_tenants(families, counts);
   add_queue(families, counts);
   add_latencies(families, counts);
   add_tokens(families, counts);
   add_steps(families, counts, now);
   add_memory(families, counts, memory);
+  if (options.vllm_names) add_vllm_names(families, counts, memory);
   std::ostringstream out;
   prometheus::TextSerializer().Serialize(out, families.all());
   return std::move(out).str();

@@ -16,6 +16,11 @@ struct BuildInfo {
   std::string isa;
 };
 
+struct ExpositionOptions {
+  BuildInfo build;
+  bool vllm_names = false;  // also under the names of vllm_names.h
+};
+
 // A model's KV pool at the moment of the scrape. Asked for, not counted from steps: blocks also become free between
 // steps.
 struct KvBlocks {
@@ -28,6 +33,7 @@ struct KvBlocks {
 inline constexpr const char* kExpositionContentType = "text/plain; version=0.0.4; charset=utf-8";
 
 // memory: index = ModelIndex; as many as counts.models.
-std::string exposition(const Counts& counts, std::span<const KvBlocks> memory, const BuildInfo& build, TimePoint now);
+std::string exposition(const Counts& counts, std::span<const KvBlocks> memory, const ExpositionOptions& options,
+                       TimePoint now);
 
 }  // namespace takt::metrics

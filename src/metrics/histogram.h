@@ -24,6 +24,13 @@ class Histogram {
     sum_ += value;
   }
 
+  // Of the same bounds.
+  void merge(const Histogram& other) {
+    for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
+    count_ += other.count_;
+    sum_ += other.sum_;
+  }
+
   std::span<const double> bounds() const { return bounds_; }
   // Values at most bounds()[i] and above the bound before; index bounds().size() holds the rest.
   std::uint64_t in_bucket(std::size_t i) const { return counts_[i]; }

@@ -7,8 +7,8 @@
 
 namespace takt::metrics {
 
-ServerMetrics::ServerMetrics(std::vector<std::string> model_names, BuildInfo build, const Clock& clock)
-    : build_(std::move(build)), clock_(clock), accountant_(std::move(model_names)) {}
+ServerMetrics::ServerMetrics(std::vector<std::string> model_names, ExpositionOptions options, const Clock& clock)
+    : options_(std::move(options)), clock_(clock), accountant_(std::move(model_names)) {}
 
 void ServerMetrics::publish(const std::vector<Event>& events) noexcept {
   try {
@@ -21,7 +21,7 @@ void ServerMetrics::publish(const std::vector<Event>& events) noexcept {
 
 void ServerMetrics::count_refusal(const RequestLabels& labels, ErrorCode reason) {
   std::lock_guard lock(mutex_);
-  accountant_.refuse(labels, reason);
+  accountant_.refuse(clock_.now(), labels, reason);
 }
 
 Counts ServerMetrics::counts() const {
@@ -30,7 +30,7 @@ Counts ServerMetrics::counts() const {
 }
 
 std::string ServerMetrics::text(std::span<const KvBlocks> memory) const {
-  return exposition(counts(), memory, build_, clock_.now());
+  return exposition(counts(), memory, options_, clock_.now());
 }
 
 }  // namespace takt::metrics

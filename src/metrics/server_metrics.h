@@ -18,7 +18,7 @@ namespace takt::metrics {
 class ServerMetrics final : public EventSink {
  public:
   // model_names: index = ModelIndex. The clock outlives this object and is the engine's.
-  ServerMetrics(std::vector<std::string> model_names, BuildInfo build, const Clock& clock);
+  ServerMetrics(std::vector<std::string> model_names, ExpositionOptions options, const Clock& clock);
 
   void publish(const std::vector<Event>& events) noexcept override;
 
@@ -30,7 +30,7 @@ class ServerMetrics final : public EventSink {
   std::string text(std::span<const KvBlocks> memory) const;
 
  private:
-  const BuildInfo build_;
+  const ExpositionOptions options_;
   const Clock& clock_;
   mutable std::mutex mutex_;
   Accountant accountant_;

@@ -80,6 +80,9 @@ void check_identities(const Counts& counts, std::uint64_t started, std::uint64_t
   for (const auto count : counts.cancelled_by_phase) cancelled_by_phase += count;
   for (const auto& [reason, count] : counts.refused_by_reason) refused_by_reason += count;
   RC_ASSERT(sum.started == started);
+  std::uint64_t of_tenants = 0;
+  for (const auto& tenant : counts.tenants) of_tenants += tenant.requests;
+  RC_ASSERT(of_tenants == started);
   RC_ASSERT(first_token_samples == first_tokens);
   RC_ASSERT(sum.cancelled == cancelled_by_phase);
   RC_ASSERT(sum.refused == refused_by_reason);
@@ -87,7 +90,7 @@ void check_identities(const Counts& counts, std::uint64_t started, std::uint64_t
 
 RC_GTEST_PROP(MetricIdentities, HoldAtEveryScrapeOfRandomEventSequences, ()) {
   ManualClock clock;
-  ServerMetrics metrics({"model"}, {"1", "1", "scalar"}, clock);
+  ServerMetrics metrics({"model"}, {{"1", "1", "scalar"}}, clock);
   RandomEngine engine;
   std::uint64_t refused = 0;
   const int batches = *rc::gen::inRange(1, 40);

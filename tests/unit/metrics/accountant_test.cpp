@@ -94,8 +94,8 @@ TEST(Accountant, CountsARequestWithAFailedChoiceAsFailed) {
 
 TEST(Accountant, CountsRefusalsAtTheDoorAndExpiredWaitsByReason) {
   Accountant accountant({"model"});
-  accountant.refuse(labels("chat"), ErrorCode::kUnavailable);
-  accountant.refuse(labels("index", Tier::kBatch), ErrorCode::kContextLength);
+  accountant.refuse(at_ms(0), labels("chat"), ErrorCode::kUnavailable);
+  accountant.refuse(at_ms(0), labels("index", Tier::kBatch), ErrorCode::kContextLength);
   accountant.apply(accepted(0, 1));
   accountant.apply(closed(30000, 1, FinishReason::kExpired, RequestPhase::kQueued));
   const auto counts = accountant.snapshot(at_ms(30000));

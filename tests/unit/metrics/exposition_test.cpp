@@ -21,7 +21,7 @@ Samples samples_of(const ServerMetrics& metrics, const KvBlocks& blocks = {}) {
 // F15: the text parses strictly, whatever characters a model's name has, and holds what operators ask for.
 TEST(Exposition, ParsesStrictlyAndHoldsTheListOfF15) {
   ManualClock clock;
-  ServerMetrics metrics({"a \"quoted\\name\"\nof two lines"}, {"1.2.3", "1", "avx2"}, clock);
+  ServerMetrics metrics({"a \"quoted\\name\"\nof two lines"}, {{"1.2.3", "1", "avx2"}}, clock);
   const auto committed = step(64, 2, milliseconds(10), milliseconds(12));
   metrics.publish({accepted(0, 1), admitted(5, 1, 8), token(10, 1), event(12, committed)});
   metrics.publish({accepted(12, 2, 40, labels("index", Tier::kBatch)), event(13, Preempted{RequestId(1), 0, 16})});
@@ -47,13 +47,13 @@ TEST(Exposition, ParsesStrictlyAndHoldsTheListOfF15) {
 
 TEST(Exposition, AnIdleServerAlsoParses) {
   ManualClock clock;
-  const ServerMetrics metrics({"model"}, {"1", "1", "scalar"}, clock);
+  const ServerMetrics metrics({"model"}, {{"1", "1", "scalar"}}, clock);
   EXPECT_FALSE(samples_of(metrics).empty());
 }
 
 TEST(Exposition, TheGapGaugeGrowsWithTheClockAlone) {
   ManualClock clock;
-  ServerMetrics metrics({"model"}, {"1", "1", "scalar"}, clock);
+  ServerMetrics metrics({"model"}, {{"1", "1", "scalar"}}, clock);
   metrics.publish({accepted(0, 1), admitted(0, 1), token(0, 1)});
   clock.advance(milliseconds(1500));
   EXPECT_DOUBLE_EQ(samples_of(metrics).at("takt_worst_token_gap_seconds"), 1.5);
@@ -74,6 +74,24 @@ TEST(ExpositionChecker, RefusesWhatALenientParserForgives) {
   EXPECT_FALSE(parse_strictly(histogram + "h_bucket{le=\"1\"} 3\nh_bucket{le=\"+Inf\"} 2\n"));
   EXPECT_FALSE(parse_strictly(histogram + "h_bucket{le=\"1\"} 1\nh_bucket{le=\"+Inf\"} 1\n"));
   EXPECT_FALSE(parse_strictly(histogram + "h_bucket{le=\"1\"} 1\n"));
+}
+
+TEST(Exposition, OnRequestTheCountsAlsoHaveVllmsNames) {
+  ManualClock clock;
+  ServerMetrics metrics({"model"}, {{"1", "1", "scalar"}, true}, clock);
+  metrics.publish({accepted(0, 1, 100), admitted(5, 1, 64), token(10, 1), token(30, 1), choice_finished(30, 1),
+                   closed(30, 1), accepted(40, 2, 10, labels("index", Tier::kBatch)), admitted(50, 2)});
+  const auto samples = samples_of(metrics, {.total = 100, .owned = 25, .cached = 30, .free = 45});
+  const std::string model = R"({model_name="model",engine="0"})";
+  EXPECT_EQ(samples.at("vllm:num_requests_running" + model), 1.0);
+  EXPECT_EQ(samples.at("vllm:num_requests_waiting" + model), 0.0);
+  EXPECT_EQ(samples.at("vllm:prompt_tokens_total" + model), 110.0);
+  EXPECT_EQ(samples.at("vllm:generation_tokens_total" + model), 2.0);
+  EXPECT_EQ(samples.at("vllm:prefix_cache_hits_total" + model), 64.0);
+  EXPECT_EQ(samples.at("vllm:kv_cache_usage_perc" + model), 0.25);
+  EXPECT_EQ(samples.at("vllm:time_to_first_token_seconds_count" + model), 1.0);
+  EXPECT_EQ(samples.at("vllm:inter_token_latency_seconds_count" + model), 1.0);
+  EXPECT_EQ(samples.at(R"(vllm:request_success_total{model_name="model",engine="0",finished_reason="stop"})"), 1.0);
 }
 
 }  // namespace
