@@ -112,6 +112,7 @@ Status InferenceServer::serve(std::vector<ServableModel> models) {
   for (auto& model : models) {
     const ModelIndex index(static_cast<std::uint32_t>(served.size()));
     if (const auto status = make_engine(model, index); !status) return status;
+    metrics_.set_work(index, model.work);
     Engine& engine = *engines_.back();
     served.push_back({model.name, index, model.tokenizer, model.chat_template, &engine, engine.max_request_tokens(),
                       system_unix_seconds()});

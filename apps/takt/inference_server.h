@@ -91,7 +91,7 @@ class InferenceServer final : public serve::StatusSource, public Configurable {
   SteadyClock clock_;
   route::Router router_;
   serve::ConfigSource* const source_;
-  metrics::ServerMetrics metrics_;
+  mutable metrics::ServerMetrics metrics_;  // a scrape reads the energy counters on
   std::unique_ptr<metrics::StepLog> step_log_;
   metrics::Timelines timelines_;
   serve::Delivery delivery_;

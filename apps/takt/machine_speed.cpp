@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <sstream>
-#include <string_view>
 
 #include "exec/cpu/cpu_executor.h"
 #include "exec/cpu/speed_probe.h"
@@ -16,26 +15,6 @@ constexpr std::uint32_t kContextTokens = 256;
 constexpr std::uint32_t kDecodeSteps = 16;
 constexpr std::uint32_t kPromptTokens = 512;
 constexpr int kMeasuredRounds = 3;
-constexpr std::string_view kEmbedding = "token_embd.weight";
-constexpr std::string_view kOutput = "output.weight";
-
-std::uint64_t element_count(const GgufTensor& tensor) {
-  std::uint64_t count = 1;
-  for (const auto extent : tensor.shape) count *= extent;
-  return count;
-}
-
-// What a step multiplies by. A row of the embedding is looked up, unless the same matrix makes the logits.
-void count_matrices(const GgufFile& file, MachineSpeed& speed) {
-  const bool untied = std::any_of(file.tensors().begin(), file.tensors().end(),
-                                  [](const GgufTensor& tensor) { return tensor.name == kOutput; });
-  for (const GgufTensor& tensor : file.tensors()) {
-    if (tensor.shape.size() < 2 || (untied && tensor.name == kEmbedding)) continue;
-    const bool output = tensor.name == (untied ? kOutput : kEmbedding);
-    speed.matrix_bytes += tensor.bytes;
-    (output ? speed.output_elements : speed.layer_elements) += element_count(tensor);
-  }
-}
 
 std::string line(const char* format, double a, double b) {
   char text[160];
@@ -47,17 +26,18 @@ std::string line(const char* format, double a, double b) {
 
 double MachineSpeed::bandwidth_share(const Decode& at) const {
   if (peaks.read <= 0.0) return 0.0;
-  return static_cast<double>(matrix_bytes) * at.tokens_per_second / at.streams / peaks.read;
+  return static_cast<double>(work.bytes) * at.tokens_per_second / at.streams / peaks.read;
 }
 
 double MachineSpeed::multiply_share(const Decode& at) const {
   if (peaks.multiply.int8 <= 0.0) return 0.0;
-  return static_cast<double>(layer_elements + output_elements) * at.tokens_per_second / peaks.multiply.int8;
+  return static_cast<double>(work.layer_elements + work.output_elements) * at.tokens_per_second / peaks.multiply.int8;
 }
 
 double MachineSpeed::prompt_multiply_share() const {
   if (peaks.multiply.int8 <= 0.0) return 0.0;
-  const double elements = static_cast<double>(layer_elements) + static_cast<double>(output_elements) / prompt_tokens;
+  const double elements =
+      static_cast<double>(work.layer_elements) + static_cast<double>(work.output_elements) / prompt_tokens;
   return elements * prompt_tokens_per_second / peaks.multiply.int8;
 }
 
@@ -73,7 +53,7 @@ Result<MachineSpeed> measure_machine_speed(const std::string& path, const GgufFi
   speed.isa = isa_name(runtime.isa);
   speed.threads = runtime.pool->threads();
   speed.peaks = measure_machine_peaks(*runtime.pool, runtime.isa);
-  count_matrices(file, speed);
+  speed.work = matrix_work(file).value_or(MatrixWork{});
 
   SpeedProbe probe(**executor);
   speed.context_tokens = std::min(kContextTokens, can.context_tokens - std::min(can.context_tokens, kDecodeSteps + 1));

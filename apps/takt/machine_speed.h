@@ -9,6 +9,7 @@
 #include "exec/cpu/options.h"
 #include "kernels/machine_peaks.h"
 #include "model/gguf.h"
+#include "model/matrix_work.h"
 
 namespace takt::app {
 
@@ -21,10 +22,8 @@ struct MachineSpeed {
   std::string isa;
   int threads = 0;
   MachinePeaks peaks;
-  std::uint64_t matrix_bytes = 0;     // read by every step
-  std::uint64_t layer_elements = 0;   // multiplied for every token
-  std::uint64_t output_elements = 0;  // for every token that wants logits: all that are decoded, the last of a prompt
-  std::uint32_t context_tokens = 0;   // of each stream, when it decodes
+  MatrixWork work;                   // all 0 where it depends on the tokens
+  std::uint32_t context_tokens = 0;  // of each stream, when it decodes
   std::vector<Decode> decode;
   std::uint32_t prompt_tokens = 0;
   double prompt_tokens_per_second = 0.0;

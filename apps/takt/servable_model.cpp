@@ -1,5 +1,6 @@
 #include "servable_model.h"
 
+#include <optional>
 #include <utility>
 
 #include "base/cpu_topology.h"
@@ -7,8 +8,10 @@
 #include "exec/cpu/cpu_executor.h"
 #include "exec/cpu/memory_plan.h"
 #include "exec/fake/fake_executor.h"
+#include "kernels/machine_peaks.h"
 #include "model/gguf.h"
 #include "model/load.h"
+#include "model/matrix_work.h"
 #include "readable_bytes.h"
 
 namespace takt::app {
@@ -71,14 +74,22 @@ Status check_pool(const MemoryPlan& plan, const CpuExecutorOptions& options) {
                                  " bytes): give more, or lower compute.max_context_tokens");
 }
 
-Status check_before_loading(const std::string& path, const CpuExecutorOptions& options) {
+// What its steps will have to do; nothing where that depends on the tokens.
+Result<std::optional<MatrixWork>> check_before_loading(const std::string& path, const CpuExecutorOptions& options) {
   const auto file = GgufFile::open(path);
   if (!file) return file.error();
   const auto model = plan_model(*file, path);
   if (!model) return Error{model.error().code, path + ": " + model.error().message, model.error().field};
   const auto plan = plan_memory(*model->decoder, model->weight_bytes, true, available_memory_bytes(), options);
   if (!plan) return plan.error();
-  return check_pool(*plan, options);
+  if (Status status = check_pool(*plan, options); !status) return status.error();
+  return matrix_work(*file);
+}
+
+metrics::ModelWork work_of(const MatrixWork& matrices, const CpuRuntime& runtime) {
+  const MachinePeaks peaks = measure_machine_peaks(*runtime.pool, runtime.isa);
+  return {static_cast<double>(matrices.bytes), static_cast<double>(matrices.layer_elements),
+          static_cast<double>(matrices.output_elements), peaks.read, peaks.multiply.int8};
 }
 
 Result<ServableModel> weights_model(const ModelSource& source, const config::ServerConfig& config, int threads,
@@ -86,12 +97,14 @@ Result<ServableModel> weights_model(const ModelSource& source, const config::Ser
   CpuExecutorOptions options = config.compute;
   options.threads = threads;
   options.max_sequences = config.engine.sched.max_sequences;
-  if (const auto status = check_before_loading(source.path, options); !status) return status.error();
+  const auto matrices = check_before_loading(source.path, options);
+  if (!matrices) return matrices.error();
   auto executor = CpuExecutor::load(source.path, options, clock, progress);
   if (!executor) return executor.error();
   const MemoryPlan& plan = (*executor)->memory_plan();
   ServableModel model;
   model.name = source.name;
+  if (*matrices) model.work = work_of(**matrices, (*executor)->runtime());
   model.notes.push_back(source.path + ", " + std::string(isa_name((*executor)->runtime().isa)) + ", weights " +
                         readable_bytes(plan.weight_bytes) + ", workspace " + readable_bytes(plan.workspace_bytes) +
                         ", context " + std::to_string(plan.context_tokens) + " tokens");

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "config/server_config.h"
 #include "exec/executor.h"
+#include "metrics/counts.h"
 #include "model/weight_source.h"
 #include "model_source.h"
 #include "text/chat_template.h"
@@ -21,7 +22,8 @@ struct ServableModel {
   std::unique_ptr<Executor> executor;
   std::shared_ptr<const Tokenizer> tokenizer;
   std::shared_ptr<const ChatTemplate> chat_template;  // null: the model has none
-  std::vector<std::string> notes;                     // what a person should know at start, a line each
+  metrics::ModelWork work;
+  std::vector<std::string> notes;  // what a person should know at start, a line each
 };
 
 // `threads`: compute threads. The clock outlives the model. Errors name what is wrong with the file, or what does not

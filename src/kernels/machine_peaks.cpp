@@ -17,8 +17,11 @@ std::uint64_t read_lines_avx2(const std::uint64_t* data, std::size_t words);
 
 namespace {
 
-constexpr std::size_t kMemoryBytesPerThread = std::size_t{128} << 20U;  // what no cache holds
-constexpr std::size_t kRunBytesPerThread = std::size_t{2} << 20U;       // a run is much shorter than a time slice
+constexpr std::size_t kMemoryBytesPerThread = std::size_t{64} << 20U;  // what no cache holds
+constexpr std::size_t kRunBytesPerThread = std::size_t{2} << 20U;      // a run is much shorter than a time slice
+// A hundredth of a second each: somebody waits for the server to start.
+constexpr int kReadRuns = 100;
+constexpr int kMultiplyRuns = 60;
 constexpr std::size_t kLeastBytesPerThread = 1024;
 constexpr std::size_t kBytesBetweenSums = 64;
 
@@ -66,7 +69,7 @@ double read_bandwidth(ThreadPool& pool, std::size_t bytes_per_thread) {
   std::vector<std::uint64_t> sums(parts * kBytesBetweenSums / sizeof(std::uint64_t));
   const ReadWords read = fastest_reader();
   std::size_t piece = 0;
-  const double seconds = best_seconds(400, [&] {
+  const double seconds = best_seconds(kReadRuns, [&] {
     pool.run(parts, [&](std::size_t part, int) {
       const std::uint64_t* start = buffer.as<std::uint64_t>() + part * (part_bytes / sizeof(std::uint64_t));
       std::uint64_t sum = 0;
@@ -87,11 +90,11 @@ MultiplyPeaks multiply_peaks(ThreadPool& pool, Isa isa) {
   std::vector<float> sinks(items * kBytesBetweenSums / sizeof(float));
   const auto sink = [&](std::size_t item) -> float& { return sinks[item * kBytesBetweenSums / sizeof(float)]; };
   // A round is eight instructions of 32 (int8) or 8 (F32) products each, in independent chains.
-  const double int8 = best_seconds(500, [&] {
+  const double int8 = best_seconds(kMultiplyRuns, [&] {
     pool.run(items, [&](std::size_t i, int) { sink(i) = static_cast<float>(multiply_int8_avx2(kRounds)); });
   });
-  const double f32 =
-      best_seconds(100, [&] { pool.run(items, [&](std::size_t i, int) { sink(i) = multiply_f32_avx2(kRounds); }); });
+  const double f32 = best_seconds(
+      kMultiplyRuns, [&] { pool.run(items, [&](std::size_t i, int) { sink(i) = multiply_f32_avx2(kRounds); }); });
   peaks.int8 = static_cast<double>(items * kRounds * 8 * 32) / int8;
   peaks.f32 = static_cast<double>(items * kRounds * 8 * 8) / f32;
 #else

@@ -25,7 +25,7 @@ struct MultiplyPeaks {
 };
 MultiplyPeaks multiply_peaks(ThreadPool& pool, Isa isa);
 
-// Both limits of a step, from about a third of a second of measuring. `read`: from memory.
+// Both limits of a step, from about a tenth of a second of measuring. `read`: from memory.
 struct MachinePeaks {
   double read = 0.0;
   MultiplyPeaks multiply;

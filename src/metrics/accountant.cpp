@@ -52,6 +52,10 @@ void Accountant::refuse(TimePoint at, const RequestLabels& labels, ErrorCode rea
   count_goodput(at, index, {.times = {}, .outcome = measure::Outcome::kShed, .targets = {}});
 }
 
+void Accountant::set_work(ModelIndex index, const ModelWork& work) {
+  if (ModelCounts* counts = model(index)) counts->work = work;
+}
+
 Counts Accountant::snapshot(TimePoint now) const {
   Counts counts = counts_;
   for (const auto& [id, request] : running_) {
@@ -291,6 +295,8 @@ void Accountant::on(TimePoint at, const StepCommitted& event) {
   const std::uint32_t not_prefill = plan.features.decode_rows + plan.features.padding_rows;
   counts->prefill_tokens += plan.features.tokens - std::min(plan.features.tokens, not_prefill);
   counts->padding_rows += plan.features.padding_rows;
+  counts->logits_rows += plan.features.logits_rows;
+  counts->step_sequences.observe(static_cast<double>(plan.entries.size()));
   counts->unused_cover_tokens = event.unused_cover_tokens;
   counts->pressure = plan.pressure;
   counts->beat_overruns += plan.beat_overrun ? 1 : 0;

@@ -28,6 +28,9 @@ class Accountant {
   // A request that the engine never accepted.
   void refuse(TimePoint at, const RequestLabels& labels, ErrorCode reason);
 
+  // Before the model's first step.
+  void set_work(ModelIndex model, const ModelWork& work);
+
   // Complete at this instant.
   Counts snapshot(TimePoint now) const;
 

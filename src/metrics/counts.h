@@ -29,6 +29,8 @@ inline constexpr std::array kQueueWaitBounds{0.001, 0.005, 0.01, 0.025, 0.05, 0.
                                              0.5,   1.0,   2.5,  5.0,   10.,  30., 60.};
 inline constexpr std::array kStepBounds{0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.0625, 0.075,
                                         0.1,   0.125,  0.15,  0.2,  0.25, 0.3,  0.5,  1.0,  2.0};
+inline constexpr std::array kSequenceBounds{1.0, 2.0, 3.0, 4.0, 6.0, 8.0,  12.,  16.,
+                                            24., 32., 48., 64., 96., 128., 256., 512.};
 inline constexpr std::array kRatioBounds{0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0};
 
 // Goodput of the last minutes; `window` is shorter while the server is younger.
@@ -84,13 +86,24 @@ struct TenantCounts {
 enum class StepPhase : std::uint8_t { kPrefill, kDecode, kMixed };
 inline constexpr std::size_t kStepPhaseCount = 3;
 
+// What a model's steps have to do, and what the machine can. 0: not known.
+struct ModelWork {
+  double bytes_per_step = 0.0;       // of its matrices
+  double products_per_row = 0.0;     // multiply-accumulates
+  double products_per_logits = 0.0;  // besides, for a row that wants logits
+  double peak_bytes_per_second = 0.0;
+  double peak_products_per_second = 0.0;
+};
+
 // Steps of one loaded model.
 struct ModelCounts {
   std::string name;
   std::array<std::uint64_t, kStepPhaseCount> steps{};
   std::uint64_t prefill_tokens = 0;
   std::uint64_t decode_tokens = 0;
-  std::uint64_t padding_rows = 0;         // computed for nobody
+  std::uint64_t padding_rows = 0;  // computed for nobody
+  std::uint64_t logits_rows = 0;
+  ModelWork work;
   std::uint64_t unused_cover_tokens = 0;  // by the last step
   AdmissionPressure pressure;             // as of the last step
   std::uint64_t beat_overruns = 0;        // decode rows alone needed more than the budget
@@ -102,6 +115,7 @@ struct ModelCounts {
   Duration busy{0};
   BusyWindow last_minute;
   std::array<Duration, kWaitReasonCount> idle_while_waiting{};
+  Histogram step_sequences{kSequenceBounds};  // batch occupancy
   Histogram step_duration{kStepBounds};
   Histogram measured_by_predicted{kRatioBounds};
 };

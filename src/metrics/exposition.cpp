@@ -196,6 +196,7 @@ void add_steps(Families& families, const Counts& counts, TimePoint now) {
     families.begin(MetricType::Histogram, name, help);
     for (const ModelCounts& m : counts.models) families.value(m.*member, {{"model", m.name}});
   };
+  histogram("takt_step_sequences", "Sequences in a step: how full its batch was.", &ModelCounts::step_sequences);
   histogram("takt_step_duration_seconds", "Measured duration of a step.", &ModelCounts::step_duration);
   histogram("takt_step_time_ratio", "Measured by predicted duration of a step.", &ModelCounts::measured_by_predicted);
   families.begin(MetricType::Counter, "takt_beat_overruns_total",
@@ -222,6 +223,30 @@ void add_steps(Families& families, const Counts& counts, TimePoint now) {
   }
 }
 
+// Prometheus divides: rate of what was done by what the machine can do.
+void add_work(Families& families, const Counts& counts) {
+  const auto per_known_model = [&](MetricType type, const char* name, const char* help, auto value) {
+    families.begin(type, name, help);
+    for (const ModelCounts& m : counts.models) {
+      if (m.work.bytes_per_step > 0.0) families.value(value(m), {{"model", m.name}});
+    }
+  };
+  const auto steps_of = [](const ModelCounts& m) { return number(m.steps[0] + m.steps[1] + m.steps[2]); };
+  per_known_model(MetricType::Counter, "takt_matrix_read_bytes_total", "Bytes of matrices that steps had to read.",
+                  [&](const ModelCounts& m) { return steps_of(m) * m.work.bytes_per_step; });
+  per_known_model(MetricType::Counter, "takt_matrix_products_total",
+                  "Multiply-accumulates of matrices that steps had to do.", [](const ModelCounts& m) {
+                    return number(m.prefill_tokens + m.decode_tokens + m.padding_rows) * m.work.products_per_row +
+                           number(m.logits_rows) * m.work.products_per_logits;
+                  });
+  per_known_model(MetricType::Gauge, "takt_machine_read_bytes_per_second",
+                  "Bytes per second that the model's threads could read from memory, measured at start.",
+                  [](const ModelCounts& m) { return m.work.peak_bytes_per_second; });
+  per_known_model(MetricType::Gauge, "takt_machine_products_per_second",
+                  "8-bit multiply-accumulates per second that its threads could do, measured at start.",
+                  [](const ModelCounts& m) { return m.work.peak_products_per_second; });
+}
+
 void add_memory(Families& families, const Counts& counts, std::span<const KvBlocks> memory) {
   const auto blocks_of = [&](std::size_t model) { return model < memory.size() ? memory[model] : KvBlocks{}; };
   families.begin(MetricType::Gauge, "takt_kv_blocks",
@@ -245,9 +270,16 @@ void add_memory(Families& families, const Counts& counts, std::span<const KvBloc
   per_model(families, counts, [](const ModelCounts& m) { return number(m.preempted_tokens); });
 }
 
+void add_energy(Families& families, std::span<const EnergyReading> energy) {
+  families.begin(MetricType::Counter, "takt_energy_joules_total",
+                 "Energy that the whole machine used since the start, by what the kernel counts; absent where it does "
+                 "not tell.");
+  for (const EnergyReading& reading : energy) families.value(reading.joules, {{"zone", reading.zone}});
+}
+
 }  // namespace
 
-std::string exposition(const Counts& counts, std::span<const KvBlocks> memory, const ExpositionOptions& options,
+std::string exposition(const Counts& counts, const Readings& readings, const ExpositionOptions& options,
                        TimePoint now) {
   const BuildInfo& build = options.build;
   Families families;
@@ -260,8 +292,10 @@ std::string exposition(const Counts& counts, std::span<const KvBlocks> memory, c
   add_latencies(families, counts);
   add_tokens(families, counts);
   add_steps(families, counts, now);
-  add_memory(families, counts, memory);
-  if (options.vllm_names) add_vllm_names(families, counts, memory);
+  add_work(families, counts);
+  add_memory(families, counts, readings.memory);
+  add_energy(families, readings.energy);
+  if (options.vllm_names) add_vllm_names(families, counts, readings.memory);
   std::ostringstream out;
   prometheus::TextSerializer().Serialize(out, families.all());
   return std::move(out).str();

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "metrics/counts.h"
+#include "metrics/energy_meter.h"
 
 namespace takt::metrics {
 
@@ -32,8 +33,12 @@ struct KvBlocks {
 
 inline constexpr const char* kExpositionContentType = "text/plain; version=0.0.4; charset=utf-8";
 
-// memory: index = ModelIndex; as many as counts.models.
-std::string exposition(const Counts& counts, std::span<const KvBlocks> memory, const ExpositionOptions& options,
-                       TimePoint now);
+// What is read at the moment of the scrape.
+struct Readings {
+  std::span<const KvBlocks> memory;  // index = ModelIndex; as many as counts.models
+  std::span<const EnergyReading> energy;
+};
+
+std::string exposition(const Counts& counts, const Readings& readings, const ExpositionOptions& options, TimePoint now);
 
 }  // namespace takt::metrics

@@ -24,13 +24,23 @@ void ServerMetrics::count_refusal(const RequestLabels& labels, ErrorCode reason)
   accountant_.refuse(clock_.now(), labels, reason);
 }
 
+void ServerMetrics::set_work(ModelIndex model, const ModelWork& work) {
+  std::lock_guard lock(mutex_);
+  accountant_.set_work(model, work);
+}
+
 Counts ServerMetrics::counts() const {
   std::lock_guard lock(mutex_);
   return accountant_.snapshot(clock_.now());
 }
 
-std::string ServerMetrics::text(std::span<const KvBlocks> memory) const {
-  return exposition(counts(), memory, options_, clock_.now());
+std::string ServerMetrics::text(std::span<const KvBlocks> memory) {
+  std::vector<EnergyReading> energy;
+  {
+    std::lock_guard lock(energy_mutex_);
+    energy = energy_.read();
+  }
+  return exposition(counts(), {memory, energy}, options_, clock_.now());
 }
 
 }  // namespace takt::metrics

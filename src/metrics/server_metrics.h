@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "core/event.h"
 #include "metrics/accountant.h"
+#include "metrics/energy_meter.h"
 #include "metrics/exposition.h"
 
 namespace takt::metrics {
@@ -25,15 +26,19 @@ class ServerMetrics final : public EventSink {
   // A request that was refused before the engine accepted it. A refusal that produced events must not be counted here.
   void count_refusal(const RequestLabels& labels, ErrorCode reason);
 
+  void set_work(ModelIndex model, const ModelWork& work);
+
   Counts counts() const;
   // What GET /metrics answers, with kExpositionContentType. memory: index = ModelIndex.
-  std::string text(std::span<const KvBlocks> memory) const;
+  std::string text(std::span<const KvBlocks> memory);
 
  private:
   const ExpositionOptions options_;
   const Clock& clock_;
   mutable std::mutex mutex_;
   Accountant accountant_;
+  std::mutex energy_mutex_;  // reading the counters takes system calls, which the engine's events need not wait for
+  EnergyMeter energy_;
 };
 
 }  // namespace takt::metrics

@@ -12,9 +12,9 @@ constexpr const char* kTinyModel = TAKT_SOURCE_DIR "/tests/data/tiny.gguf";
 TEST(MachineSpeed, SharesFollowFromWhatAStepReadsAndMultiplies) {
   MachineSpeed speed;
   speed.peaks = {1000.0, {500.0, 0.0}};
-  speed.matrix_bytes = 100;
-  speed.layer_elements = 40;
-  speed.output_elements = 20;
+  speed.work.bytes = 100;
+  speed.work.layer_elements = 40;
+  speed.work.output_elements = 20;
   speed.prompt_tokens = 10;
   speed.prompt_tokens_per_second = 5.0;
   EXPECT_DOUBLE_EQ(speed.bandwidth_share({2, 8.0}), 0.4);
@@ -41,7 +41,7 @@ TEST(MachineSpeed, ComputesWithTheModelAsFarAsItsLimitsGo) {
   EXPECT_GT(speed->prompt_tokens_per_second, 0.0);
   EXPECT_EQ(speed->threads, 1);
   // 286 tokens of width 64 make the logits.
-  EXPECT_EQ(speed->output_elements, 286U * 64U);
+  EXPECT_EQ(speed->work.output_elements, 286U * 64U);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-Samples samples_of(const ServerMetrics& metrics, const KvBlocks& blocks = {}) {
+Samples samples_of(ServerMetrics& metrics, const KvBlocks& blocks = {}) {
   const auto text = metrics.text({&blocks, 1});
   const auto samples = parse_strictly(text);
   EXPECT_TRUE(samples) << samples.error().message;
@@ -47,7 +47,7 @@ TEST(Exposition, ParsesStrictlyAndHoldsTheListOfF15) {
 
 TEST(Exposition, AnIdleServerAlsoParses) {
   ManualClock clock;
-  const ServerMetrics metrics({"model"}, {{"1", "1", "scalar"}}, clock);
+  ServerMetrics metrics({"model"}, {{"1", "1", "scalar"}}, clock);
   EXPECT_FALSE(samples_of(metrics).empty());
 }
 
@@ -92,6 +92,19 @@ TEST(Exposition, OnRequestTheCountsAlsoHaveVllmsNames) {
   EXPECT_EQ(samples.at("vllm:time_to_first_token_seconds_count" + model), 1.0);
   EXPECT_EQ(samples.at("vllm:inter_token_latency_seconds_count" + model), 1.0);
   EXPECT_EQ(samples.at(R"(vllm:request_success_total{model_name="model",engine="0",finished_reason="stop"})"), 1.0);
+}
+
+TEST(Exposition, WorkIsCountedBesideWhatTheMachineCanDo) {
+  ManualClock clock;
+  ServerMetrics metrics({"model"}, {{"1", "1", "scalar"}}, clock);
+  EXPECT_EQ(samples_of(metrics).count(R"(takt_matrix_read_bytes_total{model="model"})"), 0U) << "not known, not shown";
+  metrics.set_work(ModelIndex(0), {1000.0, 10.0, 3.0, 5e9, 7e9});
+  metrics.publish({event(12, step(64, 2, milliseconds(10), milliseconds(12)))});
+  const auto samples = samples_of(metrics);
+  EXPECT_EQ(samples.at(R"(takt_matrix_read_bytes_total{model="model"})"), 1000.0);
+  EXPECT_EQ(samples.at(R"(takt_matrix_products_total{model="model"})"), 66 * 10.0);
+  EXPECT_EQ(samples.at(R"(takt_machine_read_bytes_per_second{model="model"})"), 5e9);
+  EXPECT_EQ(samples.at(R"(takt_machine_products_per_second{model="model"})"), 7e9);
 }
 
 }  // namespace
