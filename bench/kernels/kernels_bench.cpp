@@ -82,14 +82,13 @@ void time_product(TensorType type, std::size_t n, std::size_t k, ThreadPool& poo
 }
 
 void time_products(ThreadPool& pool, const MachinePeaks& peaks) {
-  for (const TensorType type : {TensorType::kQ4_0, TensorType::kQ4_1, TensorType::kQ8_0, TensorType::kQ6_K,
-                                TensorType::kF16, TensorType::kF32}) {
-    const std::size_t k = type == TensorType::kQ6_K ? 512 : kHidden;
-    time_product(type, kHidden, k, pool, peaks);
-    time_product(type, kFeedForward, k, pool, peaks);
-  }
-  for (const TensorType type : {TensorType::kQ4_1, TensorType::kQ4_K, TensorType::kQ8_0})
+  for (const TensorType type :
+       {TensorType::kQ4_0, TensorType::kQ4_1, TensorType::kQ5_0, TensorType::kQ5_1, TensorType::kQ8_0,
+        TensorType::kIQ4_NL, TensorType::kQ2_K, TensorType::kQ3_K, TensorType::kQ4_K, TensorType::kQ5_K,
+        TensorType::kQ6_K, TensorType::kIQ4_XS, TensorType::kF16, TensorType::kF32}) {
+    if (tensor_type_info(type).block_elements <= 32) time_product(type, kFeedForward, kHidden, pool, peaks);
     time_product(type, kHidden, kFeedForward, pool, peaks);
+  }
   time_product(TensorType::kQ4_1, 192, kHidden, pool, peaks);
   time_product(TensorType::kQ8_0, kVocabulary, kHidden, pool, peaks);
 }
@@ -258,8 +257,8 @@ void time_rows(ThreadPool& pool) {
 int run(std::string_view what, int threads) {
   ThreadPool pool(threads);
   const MachinePeaks peaks = measure_machine_peaks(pool, levels().back());
-  std::printf("%d threads: reads %.2f GB/s, int8 %.1f GMAC/s, F32 %.1f GMAC/s\n", threads,
-              peaks.read * 1e-9, peaks.multiply.int8 * 1e-9, peaks.multiply.f32 * 1e-9);
+  std::printf("%d threads: reads %.2f GB/s, int8 %.1f GMAC/s, F32 %.1f GMAC/s\n", threads, peaks.read * 1e-9,
+              peaks.multiply.int8 * 1e-9, peaks.multiply.f32 * 1e-9);
   const bool all = what == "all";
   if (all || what == "step") time_step(pool, peaks);
   if (all || what == "attention") time_attention(pool, peaks);

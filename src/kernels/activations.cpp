@@ -11,31 +11,22 @@ constexpr std::size_t kValuesPerTask = 8192;
 Status Activations::reserve(std::size_t rows, std::size_t cols) {
   const std::size_t n = rows * cols;
   const std::size_t blocks = n / kActivationBlock + 1;
-  const std::size_t super_blocks = n / kSuperBlock + 1;
-  const bool ok = values32_.reserve(n) && scales32_.reserve(blocks * sizeof(float)) &&
-                  offsets32_.reserve(blocks * sizeof(std::int32_t)) && scaled_sums32_.reserve(blocks * sizeof(float)) &&
-                  values256_.reserve(n) && scales256_.reserve(super_blocks * sizeof(float)) &&
-                  sums256_.reserve(blocks * sizeof(std::int16_t));
+  const bool ok = int8_values_.reserve(n) && scales_.reserve(blocks * sizeof(float)) &&
+                  offsets_.reserve(blocks * sizeof(std::int32_t)) && scaled_sums_.reserve(blocks * sizeof(float)) &&
+                  half_sums_.reserve(2 * blocks * sizeof(std::int16_t));
   if (!ok) return Error{ErrorCode::kResourceExhausted, "no memory for the activations of a step", {}};
   return {};
 }
 
 void Activations::quantise_row(const Compute& compute, std::size_t row) {
   const std::size_t cols = values_.cols;
-  if (contains(formats_, ActivationFormats::kBlock32)) {
-    const std::size_t at = row * (cols / kActivationBlock);
-    compute.kernels.quantise_32(values_.row(row), cols,
-                                {.values = values32_.as<std::int8_t>() + row * cols,
-                                 .scales = scales32_.as<float>() + at,
-                                 .offsets = offsets32_.as<std::int32_t>() + at,
-                                 .scaled_sums = scaled_sums32_.as<float>() + at});
-  }
-  if (contains(formats_, ActivationFormats::kBlock256)) {
-    compute.kernels.quantise_256(values_.row(row), cols,
-                                 {.values = values256_.as<std::int8_t>() + row * cols,
-                                  .scales = scales256_.as<float>() + row * (cols / kSuperBlock),
-                                  .sums = sums256_.as<std::int16_t>() + row * (cols / kActivationBlock)});
-  }
+  const std::size_t at = row * (cols / kActivationBlock);
+  compute.kernels.quantise_32(values_.row(row), cols,
+                              {.values = int8_values_.as<std::int8_t>() + row * cols,
+                               .scales = scales_.as<float>() + at,
+                               .offsets = offsets_.as<std::int32_t>() + at,
+                               .scaled_sums = scaled_sums_.as<float>() + at,
+                               .half_sums = half_sums_.as<std::int16_t>() + 2 * at});
 }
 
 Status Activations::assign(const Compute& compute, ConstMatrixView rows, ActivationFormats formats) {
@@ -58,22 +49,15 @@ Status Activations::assign(const Compute& compute, ConstMatrixView rows, Activat
   return {};
 }
 
-QuantisedRows Activations::quantised(PackedMatrix::Path path, std::size_t first) const {
+QuantisedRows Activations::quantised(std::size_t first) const {
   const std::size_t cols = values_.cols;
-  if (path == PackedMatrix::Path::kQ4_K) {
-    const std::size_t blocks = cols / kSuperBlock;
-    return {.values = values256_.as<std::int8_t>() + first * cols,
-            .value_stride = cols,
-            .scales = scales256_.as<float>() + first * blocks,
-            .sums = sums256_.as<std::int16_t>() + first * blocks * 8,
-            .block_stride = blocks};
-  }
   const std::size_t blocks = cols / kActivationBlock;
-  return {.values = values32_.as<std::int8_t>() + first * cols,
+  return {.values = int8_values_.as<std::int8_t>() + first * cols,
           .value_stride = cols,
-          .scales = scales32_.as<float>() + first * blocks,
-          .sums = offsets32_.as<std::int32_t>() + first * blocks,
-          .scaled_sums = scaled_sums32_.as<float>() + first * blocks,
+          .scales = scales_.as<float>() + first * blocks,
+          .offsets = offsets_.as<std::int32_t>() + first * blocks,
+          .scaled_sums = scaled_sums_.as<float>() + first * blocks,
+          .half_sums = half_sums_.as<std::int16_t>() + 2 * first * blocks,
           .block_stride = blocks};
 }
 

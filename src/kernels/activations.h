@@ -20,22 +20,21 @@ class Activations {
   Status reserve(std::size_t rows, std::size_t cols);
 
   // Takes the rows (they are referred to until the next assign) and quantises them to `formats`; for kBlock32 cols is a
-  // multiple of 32, for kBlock256 of 256. Grows when reserve() gave too little.
+  // multiple of 32. Grows when reserve() gave too little.
   Status assign(const Compute& compute, ConstMatrixView rows, ActivationFormats formats);
 
   const ConstMatrixView& values() const { return values_; }
   ActivationFormats formats() const { return formats_; }
 
-  // Rows from `first`, as products with `path` read them.
-  QuantisedRows quantised(PackedMatrix::Path path, std::size_t first) const;
+  // Rows from `first` in kBlock32.
+  QuantisedRows quantised(std::size_t first) const;
 
  private:
   void quantise_row(const Compute& compute, std::size_t row);
 
   ConstMatrixView values_;
   ActivationFormats formats_ = ActivationFormats::kNone;
-  AlignedBuffer values32_, scales32_, offsets32_, scaled_sums32_;
-  AlignedBuffer values256_, scales256_, sums256_;
+  AlignedBuffer int8_values_, scales_, offsets_, scaled_sums_, half_sums_;
 };
 
 }  // namespace takt

@@ -1,10 +1,10 @@
 #include "kernels/dequantise.h"
 
-#include <array>
 #include <cstdint>
 #include <cstring>
 
 #include "kernels/half.h"
+#include "kernels/stripe_layout.h"
 
 namespace takt {
 namespace {
@@ -23,10 +23,6 @@ float load_half(Bytes p) {
 float as_float(int value) {
   return static_cast<float>(value);
 }
-
-// The 16 levels of the non-linear 4-bit types.
-constexpr std::array<std::int8_t, 16> kNonLinear4{-127, -104, -83, -65, -49, -35, -22, -10,
-                                                  1,    13,   25,  38,  53,  69,  89,  113};
 
 void block_f32(Bytes p, float* y) {
   std::memcpy(y, p, sizeof(float));
@@ -180,8 +176,8 @@ void block_q6_k(Bytes p, float* y) {
 void block_iq4_nl(Bytes p, float* y) {
   const float d = load_half(p);
   for (int i = 0; i < 16; ++i) {
-    y[i] = d * as_float(kNonLinear4[p[2 + i] & 0x0F]);
-    y[i + 16] = d * as_float(kNonLinear4[p[2 + i] >> 4]);
+    y[i] = d * as_float(kNonLinearLevels[p[2 + i] & 0x0F]);
+    y[i + 16] = d * as_float(kNonLinearLevels[p[2 + i] >> 4]);
   }
 }
 
@@ -195,8 +191,8 @@ void block_iq4_xs(Bytes p, float* y) {
     const float scale = d * as_float((low | (high << 4)) - 32);
     const Bytes q = p + 8 + group * 16;
     for (int i = 0; i < 16; ++i) {
-      y[group * 32 + i] = scale * as_float(kNonLinear4[q[i] & 0x0F]);
-      y[group * 32 + i + 16] = scale * as_float(kNonLinear4[q[i] >> 4]);
+      y[group * 32 + i] = scale * as_float(kNonLinearLevels[q[i] & 0x0F]);
+      y[group * 32 + i + 16] = scale * as_float(kNonLinearLevels[q[i] >> 4]);
     }
   }
 }

@@ -15,14 +15,19 @@ enum class Isa;  // isa.h; the units of the instruction sets include as little a
 struct KernelTable {
   void (*stripe_q4_0)(const StripeProduct&);
   void (*stripe_q4_1)(const StripeProduct&);
+  void (*stripe_q5_0)(const StripeProduct&);
+  void (*stripe_q5_1)(const StripeProduct&);
   void (*stripe_q8_0)(const StripeProduct&);
+  void (*stripe_iq4_nl)(const StripeProduct&);
   void (*stripe_q4_k)(const StripeProduct&);
+  void (*stripe_q5_k)(const StripeProduct&);
+  void (*stripe_q6_k)(const StripeProduct&);
+  void (*stripe_iq4_xs)(const StripeProduct&);
   void (*tile_f32)(const TileProduct&);
   void (*widen_half)(const std::uint16_t* in, float* out, std::size_t n);
   void (*widen_bfloat)(const std::uint16_t* in, float* out, std::size_t n);
 
   void (*quantise_32)(const float* x, std::size_t n, const QuantisedRowOut& out);
-  void (*quantise_256)(const float* x, std::size_t n, const QuantisedRowOut& out);
   void (*rms_norm)(const float* x, const float* weight, float* out, std::size_t n, float epsilon);
   void (*silu_multiply)(float* gate, const float* up, std::size_t n);
   void (*add)(float* x, const float* y, std::size_t n);

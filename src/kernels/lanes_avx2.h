@@ -39,9 +39,13 @@ struct Avx2Lanes {
     return {_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))),
             _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p + 8)))};
   }
-  static TAKT_INLINE I load_u8_pairs(const std::uint8_t* p) {
-    return {_mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),
-            _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 16)))};
+  static TAKT_INLINE I load_i8(const std::int8_t* p) {
+    return {_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))),
+            _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p + 8)))};
+  }
+  static TAKT_INLINE I load_i8_pairs(const std::int8_t* p) {
+    return {_mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),
+            _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 16)))};
   }
   static TAKT_INLINE void store(float* p, F x) {
     _mm256_storeu_ps(p, x.a);
@@ -130,31 +134,81 @@ struct Avx2Lanes {
     for (int r = 0; r < R; ++r) dots[r] = {_mm256_madd_epi16(pairs[r].a, ones), _mm256_madd_epi16(pairs[r].b, ones)};
   }
 
+  // Half of the block at a time: 4 * 2 * 31 * 127 = 31496 fits 16 bits.
   template <int R>
-  static TAKT_INLINE void dot_nibbles_scaled(const std::uint8_t* lines, const std::int8_t* x, std::size_t stride,
-                                             I scale_pairs, I (&sums)[R]) {
-    I pairs[R];
-    nibble_pairs<R>(lines, x, stride, pairs);
-    for (int r = 0; r < R; ++r) sums[r] = add_int(sums[r], multiply_add_pairs(pairs[r], scale_pairs));
+  static TAKT_INLINE void dot_five_bits(const std::uint8_t* lines, const std::uint8_t* fifth, const std::int8_t* x,
+                                        std::size_t stride, I (&dots)[R]) {
+    const I ones = broadcast_int(0x00010001);
+    for (int r = 0; r < R; ++r) dots[r] = broadcast_int(0);
+    const I bits = {load_bytes(fifth), load_bytes(fifth + 32)};
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; ++half) {
+      I pairs[R];
+      for (int r = 0; r < R; ++r) pairs[r] = broadcast_int(0);
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j) {
+        const I low = half_line(lines + 64 * j, half);
+        const I weights = {_mm256_or_si256(low.a, fifth_bit(bits.a, 4 * half + j)),
+                           _mm256_or_si256(low.b, fifth_bit(bits.b, 4 * half + j))};
+#pragma GCC unroll 4
+        for (int r = 0; r < R; ++r)
+          add_products(weights, broadcast_four(x + static_cast<std::size_t>(r) * stride + 16 * half + 4 * j), pairs[r]);
+      }
+      for (int r = 0; r < R; ++r) dots[r] = add_int(dots[r], multiply_add_pairs(pairs[r], ones));
+    }
+  }
+
+  // A quarter of the block at a time: 2 * 2 * 63 * 127 = 32004 fits 16 bits.
+  template <int R>
+  static TAKT_INLINE void add_six_bits_scaled(const std::uint8_t* lines, const std::uint8_t* top, const std::int8_t* x,
+                                              std::size_t stride, I low_pairs, I high_pairs, I (&sums)[R]) {
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; ++half) {
+      const I bits = {load_bytes(top + 64 * half), load_bytes(top + 64 * half + 32)};
+      const I scale_pairs = half == 0 ? low_pairs : high_pairs;
+#pragma GCC unroll 2
+      for (int quarter = 0; quarter < 2; ++quarter) {
+        I pairs[R];
+        for (int r = 0; r < R; ++r) pairs[r] = broadcast_int(0);
+#pragma GCC unroll 2
+        for (int j = 2 * quarter; j < 2 * quarter + 2; ++j) {
+          const I low = half_line(lines + 64 * j, half);
+          const I weights = {_mm256_or_si256(low.a, top_bits(bits.a, j)), _mm256_or_si256(low.b, top_bits(bits.b, j))};
+#pragma GCC unroll 4
+          for (int r = 0; r < R; ++r)
+            add_products(weights, broadcast_four(x + static_cast<std::size_t>(r) * stride + 16 * half + 4 * j),
+                         pairs[r]);
+        }
+        for (int r = 0; r < R; ++r) {
+          sums[r] = add_int(sums[r], multiply_add_pairs(pairs[r], scale_pairs));
+          keep_order(sums[r]);
+        }
+      }
+    }
+  }
+
+  // As dot_bytes: 2 * 127 * 127 fits 16 bits.
+  template <int R>
+  static TAKT_INLINE void dot_levels(const std::uint8_t* lines, const std::int8_t* levels, const std::int8_t* x,
+                                     std::size_t stride, I (&dots)[R]) {
+    for (int r = 0; r < R; ++r) dots[r] = broadcast_int(0);
+    const __m256i table = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(levels)));
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) {
+      const I codes = half_line(lines + 64 * (i % 4), i / 4);
+      const I weights = {_mm256_shuffle_epi8(table, codes.a), _mm256_shuffle_epi8(table, codes.b)};
+      add_signed_products<R>(weights, x + 4 * i, stride, dots);
+    }
   }
 
   // |w| * (x with w's sign): 2 * 128 * 127 fits 16 bits, twice that does not, so each product is widened.
   template <int R>
   static TAKT_INLINE void dot_bytes(const std::int8_t* lines, const std::int8_t* x, std::size_t stride, I (&dots)[R]) {
-    const __m256i ones = _mm256_set1_epi16(1);
     for (int r = 0; r < R; ++r) dots[r] = broadcast_int(0);
 #pragma GCC unroll 8
     for (int j = 0; j < 8; ++j) {
       const I weights = {load_bytes(lines + 64 * j), load_bytes(lines + 64 * j + 32)};
-      const I magnitudes = {_mm256_abs_epi8(weights.a), _mm256_abs_epi8(weights.b)};
-#pragma GCC unroll 4
-      for (int r = 0; r < R; ++r) {
-        const __m256i four = broadcast_four(x + static_cast<std::size_t>(r) * stride + 4 * j);
-        const __m256i a = _mm256_maddubs_epi16(magnitudes.a, _mm256_sign_epi8(four, weights.a));
-        const __m256i b = _mm256_maddubs_epi16(magnitudes.b, _mm256_sign_epi8(four, weights.b));
-        dots[r] = add_int(dots[r], {_mm256_madd_epi16(a, ones), _mm256_madd_epi16(b, ones)});
-        keep_order(dots[r]);
-      }
+      add_signed_products<R>(weights, x + 4 * j, stride, dots);
     }
   }
 
@@ -197,6 +251,38 @@ struct Avx2Lanes {
         add_products(low, broadcast_four(row), pairs[r]);
         add_products(high, broadcast_four(row + 16), pairs[r]);
       }
+    }
+  }
+  // The low or the high nibbles of a line.
+  static TAKT_INLINE I half_line(const std::uint8_t* line, int half) {
+    const __m256i low_mask = _mm256_set1_epi8(15);
+    const I packed = {load_bytes(line), load_bytes(line + 32)};
+    if (half == 0) return {_mm256_and_si256(packed.a, low_mask), _mm256_and_si256(packed.b, low_mask)};
+    return {_mm256_and_si256(_mm256_srli_epi16(packed.a, 4), low_mask),
+            _mm256_and_si256(_mm256_srli_epi16(packed.b, 4), low_mask)};
+  }
+  // Bit `bit` of each byte, as 16.
+  static TAKT_INLINE __m256i fifth_bit(__m256i bits, int bit) {
+    const __m256i mask = _mm256_set1_epi8(16);
+    return _mm256_and_si256(bit <= 4 ? _mm256_slli_epi16(bits, 4 - bit) : _mm256_srli_epi16(bits, bit - 4), mask);
+  }
+  // Bits 2j and 2j + 1 of each byte, times 16.
+  static TAKT_INLINE __m256i top_bits(__m256i bits, int j) {
+    const __m256i mask = _mm256_set1_epi8(48);
+    return _mm256_and_si256(j <= 2 ? _mm256_slli_epi16(bits, 4 - 2 * j) : _mm256_srli_epi16(bits, 2), mask);
+  }
+  template <int R>
+  static TAKT_INLINE void add_signed_products(const I& weights, const std::int8_t* x, std::size_t stride,
+                                              I (&sums)[R]) {
+    const I ones = broadcast_int(0x00010001);
+    const I magnitudes = {_mm256_abs_epi8(weights.a), _mm256_abs_epi8(weights.b)};
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) {
+      const __m256i four = broadcast_four(x + static_cast<std::size_t>(r) * stride);
+      const I pairs = {_mm256_maddubs_epi16(magnitudes.a, _mm256_sign_epi8(four, weights.a)),
+                       _mm256_maddubs_epi16(magnitudes.b, _mm256_sign_epi8(four, weights.b))};
+      sums[r] = add_int(sums[r], multiply_add_pairs(pairs, ones));
+      keep_order(sums[r]);
     }
   }
   static TAKT_INLINE void add_products(const I& weights, __m256i x, I& pairs) {

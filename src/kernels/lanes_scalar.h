@@ -49,9 +49,14 @@ struct PlainLanes {
   static I load_u8(const std::uint8_t* p) {
     return each_int([&](std::size_t i) { return p[i]; });
   }
+  static I load_i8(const std::int8_t* p) {
+    return each_int([&](std::size_t i) { return p[i]; });
+  }
   // 32 bytes; the lane's two 16-bit halves hold the bytes 2 * lane and 2 * lane + 1.
-  static I load_u8_pairs(const std::uint8_t* p) {
-    return each_int([&](std::size_t i) { return p[2 * i] | (p[2 * i + 1] << 16); });
+  static I load_i8_pairs(const std::int8_t* p) {
+    return each_int([&](std::size_t i) {
+      return (p[2 * i] & 0xFFFF) | static_cast<std::int32_t>(static_cast<std::uint32_t>(p[2 * i + 1]) << 16U);
+    });
   }
   static void store(float* p, F a) {
     for (std::size_t i = 0; i < W; ++i) p[i] = a.v[i];
@@ -181,14 +186,41 @@ struct PlainLanes {
     }
   }
 
-  // sums += scale(lane) * the dot product above; scale is 0..63, in all of the lane's two 16-bit halves.
+  // The same for five bits, 0..31: `fifth` is the line of the fifth bits (StripeQ5_0).
   template <int R>
-  static void dot_nibbles_scaled(const std::uint8_t* lines, const std::int8_t* x, std::size_t stride, I scale_pairs,
-                                 I (&sums)[R]) {
-    I dots[R];
-    dot_nibbles<R>(lines, x, stride, dots);
+  static void dot_five_bits(const std::uint8_t* lines, const std::uint8_t* fifth, const std::int8_t* x,
+                            std::size_t stride, I (&dots)[R]) {
     for (int r = 0; r < R; ++r) {
-      for (std::size_t i = 0; i < W; ++i) sums[r].v[i] += (scale_pairs.v[i] & 0xFFFF) * dots[r].v[i];
+      dots[r] = dot_each(x + static_cast<std::size_t>(r) * stride, 0, kActivationBlock, [&](std::size_t lane, auto k) {
+        const std::int32_t bit = (fifth[lane * 4 + k % 4] >> (k / 16 * 4 + k % 16 / 4)) & 1;
+        return nibble(lines, lane, k) + 16 * bit;
+      });
+    }
+  }
+
+  // sums += low(lane) * the dot product of the first 16 k + high(lane) * that of the others, for six bits, 0..63: `top`
+  // are the lines of the two top bits (StripeQ6_K). Scales are signed, in all of a lane's 16-bit halves.
+  template <int R>
+  static void add_six_bits_scaled(const std::uint8_t* lines, const std::uint8_t* top, const std::int8_t* x,
+                                  std::size_t stride, I low_pairs, I high_pairs, I (&sums)[R]) {
+    const auto weight = [&](std::size_t lane, std::size_t k) {
+      const std::int32_t bits = (top[k / 16 * 64 + lane * 4 + k % 4] >> (k % 16 / 4 * 2)) & 3;
+      return nibble(lines, lane, k) + 16 * bits;
+    };
+    for (int r = 0; r < R; ++r) {
+      const std::int8_t* row = x + static_cast<std::size_t>(r) * stride;
+      add_scaled(sums[r], low_pairs, dot_each(row, 0, 16, weight));
+      add_scaled(sums[r], high_pairs, dot_each(row, 16, 32, weight));
+    }
+  }
+
+  // The same for the levels of the non-linear 4-bit types; `levels`: the 16 of them.
+  template <int R>
+  static void dot_levels(const std::uint8_t* lines, const std::int8_t* levels, const std::int8_t* x, std::size_t stride,
+                         I (&dots)[R]) {
+    for (int r = 0; r < R; ++r) {
+      dots[r] = dot_each(x + static_cast<std::size_t>(r) * stride, 0, kActivationBlock,
+                         [&](std::size_t lane, auto k) { return std::int32_t{levels[nibble(lines, lane, k)]}; });
     }
   }
 
@@ -218,6 +250,20 @@ struct PlainLanes {
   }
 
  private:
+  static void add_scaled(I& sums, I scale_pairs, I dots) {
+    for (std::size_t i = 0; i < W; ++i) sums.v[i] += static_cast<std::int16_t>(scale_pairs.v[i]) * dots.v[i];
+  }
+
+  // sum of weight(lane, k) * x[k] over k in [begin, end).
+  template <typename Weight>
+  static I dot_each(const std::int8_t* x, std::size_t begin, std::size_t end, const Weight& weight) {
+    return each_int([&](std::size_t lane) {
+      std::int32_t dot = 0;
+      for (std::size_t k = begin; k < end; ++k) dot += weight(lane, k) * std::int32_t{x[k]};
+      return dot;
+    });
+  }
+
   static std::int32_t nibble(const std::uint8_t* lines, std::size_t lane, std::size_t k) {
     const std::uint8_t byte = lines[(k % 16 / 4) * 64 + lane * 4 + k % 4];
     return k < 16 ? byte & 15 : byte >> 4;

@@ -9,8 +9,6 @@
 namespace takt {
 namespace {
 
-using Path = PackedMatrix::Path;
-
 constexpr std::size_t kRowTile = 64;       // rows of one kernel call on quantised stripes
 constexpr std::size_t kPanelRows = 512;    // rows that share one unpacked tile of floats
 constexpr std::size_t kTileDepth = 256;    // k of such a tile; a multiple of every block length
@@ -32,19 +30,42 @@ void copy_lanes(const float* lanes, std::size_t rows, const Product& p, std::siz
     std::memcpy(p.out.row(first_row + r) + column, lanes + r * kLanes, count * sizeof(float));
 }
 
+using StripeKernel = void (*)(const StripeProduct&);
+
+// For types whose products take quantised activations.
+StripeKernel stripe_kernel(const KernelTable& kernels, TensorType type) {
+  switch (type) {
+    case TensorType::kQ4_0:
+      return kernels.stripe_q4_0;
+    case TensorType::kQ4_1:
+      return kernels.stripe_q4_1;
+    case TensorType::kQ5_0:
+      return kernels.stripe_q5_0;
+    case TensorType::kQ5_1:
+      return kernels.stripe_q5_1;
+    case TensorType::kIQ4_NL:
+      return kernels.stripe_iq4_nl;
+    case TensorType::kQ4_K:
+      return kernels.stripe_q4_k;
+    case TensorType::kQ5_K:
+      return kernels.stripe_q5_k;
+    case TensorType::kQ6_K:
+      return kernels.stripe_q6_k;
+    case TensorType::kIQ4_XS:
+      return kernels.stripe_iq4_xs;
+    default:
+      return kernels.stripe_q8_0;
+  }
+}
+
 void quantised_stripe(const KernelTable& kernels, const Product& p, std::size_t stripe) {
   alignas(64) float lanes[kRowTile * kLanes];
-  const Path path = p.weights->path();
-  const std::size_t block = path == Path::kQ4_K ? kSuperBlock : kActivationBlock;
-  auto* kernel = path == Path::kQ4_0   ? kernels.stripe_q4_0
-                 : path == Path::kQ4_1 ? kernels.stripe_q4_1
-                 : path == Path::kQ8_0 ? kernels.stripe_q8_0
-                                       : kernels.stripe_q4_k;
+  const StripeKernel kernel = stripe_kernel(kernels, p.weights->type());
   for (std::size_t row = 0; row < p.out.rows; row += kRowTile) {
     const std::size_t rows = std::min(kRowTile, p.out.rows - row);
     kernel({.stripe = p.weights->stripe(stripe),
-            .blocks = p.weights->cols() / block,
-            .x = p.x->quantised(path, row),
+            .blocks = p.weights->cols() / kActivationBlock,
+            .x = p.x->quantised(row),
             .rows = rows,
             .out = lanes});
     copy_lanes(lanes, rows, p, stripe, row);
@@ -70,13 +91,13 @@ void dequantise_tile(const PackedMatrix& weights, std::size_t stripe, std::size_
 const float* float_tile(const KernelTable& kernels, const PackedMatrix& weights, std::size_t stripe, std::size_t k,
                         std::size_t depth, float* tile) {
   const std::size_t n = depth * kLanes;
-  switch (weights.path()) {
-    case Path::kF32:
+  switch (weights.type()) {
+    case TensorType::kF32:
       return reinterpret_cast<const float*>(weights.stripe(stripe)) + k * kLanes;
-    case Path::kF16:
+    case TensorType::kF16:
       kernels.widen_half(reinterpret_cast<const std::uint16_t*>(weights.stripe(stripe)) + k * kLanes, tile, n);
       return tile;
-    case Path::kBF16:
+    case TensorType::kBF16:
       kernels.widen_bfloat(reinterpret_cast<const std::uint16_t*>(weights.stripe(stripe)) + k * kLanes, tile, n);
       return tile;
     default:

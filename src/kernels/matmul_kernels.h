@@ -15,10 +15,16 @@ struct MatmulKernels {
   using F = typename L::F;
   using I = typename L::I;
 
-  static void q4_0(const StripeProduct& p) { in_row_groups<Q4_0>(p); }
-  static void q4_1(const StripeProduct& p) { in_row_groups<Q4_1>(p); }
-  static void q8_0(const StripeProduct& p) { in_row_groups<Q8_0>(p); }
-  static void q4_k(const StripeProduct& p) { in_row_groups<Q4_K>(p); }
+  static void q4_0(const StripeProduct& p) { in_row_groups<Blocks<Q4_0>>(p); }
+  static void q4_1(const StripeProduct& p) { in_row_groups<Blocks<Q4_1>>(p); }
+  static void q5_0(const StripeProduct& p) { in_row_groups<Blocks<Q5_0>>(p); }
+  static void q5_1(const StripeProduct& p) { in_row_groups<Blocks<Q5_1>>(p); }
+  static void q8_0(const StripeProduct& p) { in_row_groups<Blocks<Q8_0>>(p); }
+  static void iq4_nl(const StripeProduct& p) { in_row_groups<Blocks<IQ4_NL>>(p); }
+  static void q4_k(const StripeProduct& p) { in_row_groups<Blocks<Q4_K>>(p); }
+  static void q5_k(const StripeProduct& p) { in_row_groups<Blocks<Q5_K>>(p); }
+  static void q6_k(const StripeProduct& p) { in_row_groups<Blocks<Q6_K>>(p); }
+  static void iq4_xs(const StripeProduct& p) { in_row_groups<Blocks<IQ4_XS>>(p); }
 
   static void tile(const TileProduct& p) {
     in_even_groups(0, p.rows, [&p](auto size, std::size_t row) { tile_rows<size()>(p, row); });
@@ -49,125 +55,185 @@ struct MatmulKernels {
       __builtin_prefetch(reinterpret_cast<const void*>(ahead + at));
   }
 
+  static constexpr int kOffsetUnit = 8;  // of QuantisedRows::offsets
+
+  // One block of 32 of a group of rows.
+  struct BlockRows {
+    const std::int8_t* values;
+    std::size_t stride;
+    const std::int16_t* half_sums;
+    std::size_t half_sums_stride;
+  };
+
   template <int R>
   static void store_rows(const StripeProduct& p, std::size_t first, const F (&acc)[R]) {
     for (int r = 0; r < R; ++r) L::store(p.out + (first + static_cast<std::size_t>(r)) * kLanes, acc[r]);
   }
 
-  struct Q4_0 {
-    template <int R>
-    static void rows(const StripeProduct& p, std::size_t first) {
-      const auto* stripe = static_cast<const StripeQ4_0*>(p.stripe);
-      const std::int8_t* x = p.x.values + first * p.x.value_stride;
-      const float* scales = p.x.scales + first * p.x.block_stride;
-      const auto* offsets = static_cast<const std::int32_t*>(p.x.sums) + first * p.x.block_stride;
-      F acc[R];
-      for (int r = 0; r < R; ++r) acc[r] = L::broadcast(0.0F);
-      for (std::size_t block = 0; block < p.blocks; ++block) {
-        if (first == 0) prefetch_ahead(stripe[block]);
-        I dots[R];
-        L::template dot_nibbles<R>(stripe[block].lines, x + block * kActivationBlock, p.x.value_stride, dots);
-        const F weight_scales = L::load_half(stripe[block].scales);
-        for (int r = 0; r < R; ++r) {
-          const std::size_t at = static_cast<std::size_t>(r) * p.x.block_stride + block;
-          const I dot = L::add_int(dots[r], L::broadcast_int(offsets[at]));
-          acc[r] = L::fma(L::to_float(dot), L::mul(weight_scales, L::broadcast(scales[at])), acc[r]);
-        }
-      }
-      store_rows<R>(p, first, acc);
+  // Per type: how many blocks of 32 a stripe block holds, and of each the integer products, the scale and the minimum.
+  // kOffset: weights are kOffset less than stored. Products of a half-float scale and a sub-scale of at most eight bits
+  // are exact.
+  template <typename S>
+  struct PlainScales {
+    using Stripe = S;
+    static constexpr std::size_t kBlocks = 1;
+    static constexpr int kOffset = 0;
+    static constexpr bool kMins = false;
+    F scales;
+    [[gnu::always_inline]] explicit PlainScales(const Stripe& s) : scales(L::load_half(s.scales)) {}
+    [[gnu::always_inline]] F scale(const Stripe&, std::size_t) const { return scales; }
+  };
+  template <typename S>
+  struct PlainScalesAndMins : PlainScales<S> {
+    static constexpr bool kMins = true;
+    F mins;
+    [[gnu::always_inline]] explicit PlainScalesAndMins(const S& s) : PlainScales<S>(s), mins(L::load_half(s.mins)) {}
+    [[gnu::always_inline]] F min(const S&, std::size_t) const { return mins; }
+  };
+  template <typename S>
+  struct SubScalesAndMins {
+    using Stripe = S;
+    static constexpr std::size_t kBlocks = 8;
+    static constexpr int kOffset = 0;
+    static constexpr bool kMins = true;
+    F scales;
+    F mins;
+    [[gnu::always_inline]] explicit SubScalesAndMins(const Stripe& s)
+        : scales(L::load_half(s.scales)), mins(L::sub(L::broadcast(-0.0F), L::load_half(s.mins))) {}
+    [[gnu::always_inline]] F scale(const Stripe& s, std::size_t block) const {
+      return L::mul(scales, L::to_float(L::load_u8(s.sub_scales[block])));
+    }
+    [[gnu::always_inline]] F min(const Stripe& s, std::size_t block) const {
+      return L::mul(mins, L::to_float(L::load_u8(s.sub_mins[block])));
     }
   };
 
-  struct Q4_1 {
+  struct Q4_0 : PlainScales<StripeQ4_0> {
+    using PlainScales<StripeQ4_0>::PlainScales;
+    static constexpr int kOffset = 8;
     template <int R>
-    static void rows(const StripeProduct& p, std::size_t first) {
-      const auto* stripe = static_cast<const StripeQ4_1*>(p.stripe);
-      const std::int8_t* x = p.x.values + first * p.x.value_stride;
-      const float* scales = p.x.scales + first * p.x.block_stride;
-      const float* scaled_sums = p.x.scaled_sums + first * p.x.block_stride;
-      F acc[R];
-      for (int r = 0; r < R; ++r) acc[r] = L::broadcast(0.0F);
-      for (std::size_t block = 0; block < p.blocks; ++block) {
-        if (first == 0) prefetch_ahead(stripe[block]);
-        I dots[R];
-        L::template dot_nibbles<R>(stripe[block].lines, x + block * kActivationBlock, p.x.value_stride, dots);
-        const F weight_scales = L::load_half(stripe[block].scales);
-        const F weight_mins = L::load_half(stripe[block].mins);
-        for (int r = 0; r < R; ++r) {
-          const std::size_t at = static_cast<std::size_t>(r) * p.x.block_stride + block;
-          acc[r] = L::fma(L::to_float(dots[r]), L::mul(weight_scales, L::broadcast(scales[at])), acc[r]);
-          acc[r] = L::fma(weight_mins, L::broadcast(scaled_sums[at]), acc[r]);
-        }
+    [[gnu::always_inline]] static void dot(const StripeQ4_0& s, std::size_t, const BlockRows& x, I (&dots)[R]) {
+      L::template dot_nibbles<R>(s.lines, x.values, x.stride, dots);
+    }
+  };
+  struct Q4_1 : PlainScalesAndMins<StripeQ4_1> {
+    using PlainScalesAndMins<StripeQ4_1>::PlainScalesAndMins;
+    template <int R>
+    [[gnu::always_inline]] static void dot(const StripeQ4_1& s, std::size_t, const BlockRows& x, I (&dots)[R]) {
+      L::template dot_nibbles<R>(s.lines, x.values, x.stride, dots);
+    }
+  };
+  struct Q5_0 : PlainScales<StripeQ5_0> {
+    using PlainScales<StripeQ5_0>::PlainScales;
+    static constexpr int kOffset = 16;
+    template <int R>
+    [[gnu::always_inline]] static void dot(const StripeQ5_0& s, std::size_t, const BlockRows& x, I (&dots)[R]) {
+      L::template dot_five_bits<R>(s.lines, s.fifth_bits, x.values, x.stride, dots);
+    }
+  };
+  struct Q5_1 : PlainScalesAndMins<StripeQ5_1> {
+    using PlainScalesAndMins<StripeQ5_1>::PlainScalesAndMins;
+    template <int R>
+    [[gnu::always_inline]] static void dot(const StripeQ5_1& s, std::size_t, const BlockRows& x, I (&dots)[R]) {
+      L::template dot_five_bits<R>(s.lines, s.fifth_bits, x.values, x.stride, dots);
+    }
+  };
+  struct Q8_0 : PlainScales<StripeQ8_0> {
+    using PlainScales<StripeQ8_0>::PlainScales;
+    template <int R>
+    [[gnu::always_inline]] static void dot(const StripeQ8_0& s, std::size_t, const BlockRows& x, I (&dots)[R]) {
+      L::template dot_bytes<R>(s.lines, x.values, x.stride, dots);
+    }
+  };
+  struct IQ4_NL : PlainScales<StripeQ4_0> {
+    using PlainScales<StripeQ4_0>::PlainScales;
+    template <int R>
+    [[gnu::always_inline]] static void dot(const StripeQ4_0& s, std::size_t, const BlockRows& x, I (&dots)[R]) {
+      L::template dot_levels<R>(s.lines, kNonLinearLevels, x.values, x.stride, dots);
+    }
+  };
+  struct Q4_K : SubScalesAndMins<StripeQ4_K> {
+    using SubScalesAndMins<StripeQ4_K>::SubScalesAndMins;
+    template <int R>
+    [[gnu::always_inline]] static void dot(const StripeQ4_K& s, std::size_t block, const BlockRows& x, I (&dots)[R]) {
+      L::template dot_nibbles<R>(s.lines[block], x.values, x.stride, dots);
+    }
+  };
+  struct Q5_K : SubScalesAndMins<StripeQ5_K> {
+    using SubScalesAndMins<StripeQ5_K>::SubScalesAndMins;
+    template <int R>
+    [[gnu::always_inline]] static void dot(const StripeQ5_K& s, std::size_t block, const BlockRows& x, I (&dots)[R]) {
+      L::template dot_five_bits<R>(s.lines[block], s.fifth_bits[block], x.values, x.stride, dots);
+    }
+  };
+  struct Q6_K : PlainScales<StripeQ6_K> {
+    using PlainScales<StripeQ6_K>::PlainScales;
+    static constexpr std::size_t kBlocks = 8;
+    static constexpr int kShiftOfOffset = 5;  // weights are 32 less than stored
+    template <int R>
+    [[gnu::always_inline]] static void dot(const StripeQ6_K& s, std::size_t block, const BlockRows& x, I (&dots)[R]) {
+      const I pairs = L::load_i8_pairs(s.sub_scales[block][0]);
+      const I high_mask = L::broadcast_int(INT32_MIN >> 15);
+      const I low_mask = L::broadcast_int(0xFFFF);
+      const I first = L::or_int(L::and_int(pairs, low_mask), L::template shift_left<16>(pairs));
+      const I second =
+          L::or_int(L::and_int(pairs, high_mask), L::and_int(L::template shift_right_arithmetic<16>(pairs), low_mask));
+      for (int r = 0; r < R; ++r) {
+        std::int32_t sums;
+        __builtin_memcpy(&sums, x.half_sums + static_cast<std::size_t>(r) * x.half_sums_stride, sizeof sums);
+        const I offset = L::multiply_add_pairs(pairs, L::broadcast_int(sums));
+        dots[r] = L::sub_int(L::broadcast_int(0), L::template shift_left<kShiftOfOffset>(offset));
       }
-      store_rows<R>(p, first, acc);
+      L::template add_six_bits_scaled<R>(s.lines[block], s.top_bits[block], x.values, x.stride, first, second, dots);
+    }
+  };
+  struct IQ4_XS : PlainScales<StripeIQ4_XS> {
+    using PlainScales<StripeIQ4_XS>::PlainScales;
+    static constexpr std::size_t kBlocks = 8;
+    template <int R>
+    [[gnu::always_inline]] static void dot(const StripeIQ4_XS& s, std::size_t block, const BlockRows& x, I (&dots)[R]) {
+      L::template dot_levels<R>(s.lines[block], kNonLinearLevels, x.values, x.stride, dots);
+    }
+    [[gnu::always_inline]] F scale(const StripeIQ4_XS& s, std::size_t block) const {
+      return L::mul(this->scales, L::to_float(L::load_i8(s.sub_scales[block])));
     }
   };
 
-  struct Q8_0 {
+  template <typename Format>
+  struct Blocks {
     template <int R>
     static void rows(const StripeProduct& p, std::size_t first) {
-      const auto* stripe = static_cast<const StripeQ8_0*>(p.stripe);
-      const std::int8_t* x = p.x.values + first * p.x.value_stride;
-      const float* scales = p.x.scales + first * p.x.block_stride;
+      using Stripe = typename Format::Stripe;
+      const auto* stripe = static_cast<const Stripe*>(p.stripe);
+      const std::size_t at = first * p.x.block_stride;
       F acc[R];
       for (int r = 0; r < R; ++r) acc[r] = L::broadcast(0.0F);
-      for (std::size_t block = 0; block < p.blocks; ++block) {
-        if (first == 0) prefetch_ahead(stripe[block]);
-        I dots[R];
-        L::template dot_bytes<R>(stripe[block].lines, x + block * kActivationBlock, p.x.value_stride, dots);
-        const F weight_scales = L::load_half(stripe[block].scales);
-        for (int r = 0; r < R; ++r) {
-          const float scale = scales[static_cast<std::size_t>(r) * p.x.block_stride + block];
-          acc[r] = L::fma(L::to_float(dots[r]), L::mul(weight_scales, L::broadcast(scale)), acc[r]);
-        }
-      }
-      store_rows<R>(p, first, acc);
-    }
-  };
-
-  struct Q4_K {
-    template <int R>
-    static void rows(const StripeProduct& p, std::size_t first) {
-      const auto* stripe = static_cast<const StripeQ4_K*>(p.stripe);
-      const std::int8_t* x = p.x.values + first * p.x.value_stride;
-      const float* scales = p.x.scales + first * p.x.block_stride;
-      const auto* sums = static_cast<const std::int16_t*>(p.x.sums) + first * p.x.block_stride * 8;
-      F acc[R];
-      for (int r = 0; r < R; ++r) acc[r] = L::broadcast(0.0F);
-      for (std::size_t block = 0; block < p.blocks; ++block) {
-        if (first == 0) prefetch_ahead(stripe[block]);
-        I dots[R];
-        for (int r = 0; r < R; ++r) dots[r] = L::broadcast_int(0);
-        for (std::size_t sub = 0; sub < 8; ++sub) {
-          const I scale = L::load_u8(stripe[block].sub_scales[sub]);
-          const I pairs = L::or_int(scale, L::template shift_left<16>(scale));
-          L::template dot_nibbles_scaled<R>(stripe[block].lines[sub], x + block * kSuperBlock + sub * kActivationBlock,
-                                            p.x.value_stride, pairs, dots);
-        }
-        finish_block<R>(stripe[block], scales + block, sums + block * 8, p.x.block_stride, dots, acc);
+      for (std::size_t block = 0; block < p.blocks; ++stripe) {
+        if (first == 0) prefetch_ahead(*stripe);
+        const Format format(*stripe);
+        for (std::size_t i = 0; i < Format::kBlocks; ++i, ++block)
+          add_block<R>(*stripe, format, i, p.x, first * p.x.value_stride + block * kActivationBlock, at + block, acc);
       }
       store_rows<R>(p, first, acc);
     }
 
    private:
+    // Block `i` of the stripe block; `values` and `at`: where the first row's values and the block's numbers lie.
     template <int R>
-    static void finish_block(const StripeQ4_K& stripe, const float* scales, const std::int16_t* sums,
-                             std::size_t block_stride, const I (&dots)[R], F (&acc)[R]) {
-      const F weight_scales = L::load_half(stripe.scales);
-      const F weight_mins = L::load_half(stripe.mins);
-      I mins[4];
-      for (int i = 0; i < 4; ++i) mins[i] = L::load_u8_pairs(stripe.sub_mins[i][0]);
+    [[gnu::always_inline]] static void add_block(const typename Format::Stripe& stripe, const Format& format,
+                                                 std::size_t i, const QuantisedRows& x, std::size_t values,
+                                                 std::size_t at, F (&acc)[R]) {
+      I dots[R];
+      Format::template dot<R>(stripe, i, {x.values + values, x.value_stride, x.half_sums + 2 * at, 2 * x.block_stride},
+                              dots);
+      const F weight_scales = format.scale(stripe, i);
       for (int r = 0; r < R; ++r) {
-        const std::size_t at = static_cast<std::size_t>(r) * block_stride;
-        I min_dot = L::broadcast_int(0);
-        for (int i = 0; i < 4; ++i) {
-          std::int32_t pair;
-          __builtin_memcpy(&pair, sums + at * 8 + static_cast<std::size_t>(i) * 2, sizeof pair);
-          min_dot = L::add_int(min_dot, L::multiply_add_pairs(mins[i], L::broadcast_int(pair)));
-        }
-        const F scale = L::broadcast(scales[at]);
-        acc[r] = L::fma(L::to_float(dots[r]), L::mul(weight_scales, scale), acc[r]);
-        acc[r] = L::fma(L::to_float(min_dot), L::sub(L::broadcast(-0.0F), L::mul(weight_mins, scale)), acc[r]);
+        const std::size_t number = at + static_cast<std::size_t>(r) * x.block_stride;
+        if constexpr (Format::kOffset != 0)
+          dots[r] = L::add_int(dots[r], L::broadcast_int(x.offsets[number] * (Format::kOffset / kOffsetUnit)));
+        acc[r] = L::fma(L::to_float(dots[r]), L::mul(weight_scales, L::broadcast(x.scales[number])), acc[r]);
+        if constexpr (Format::kMins)
+          acc[r] = L::fma(format.min(stripe, i), L::broadcast(x.scaled_sums[number]), acc[r]);
       }
     }
   };

@@ -6,13 +6,11 @@
 
 namespace takt {
 
-inline constexpr int kNumericsVersion = 1;
+inline constexpr int kNumericsVersion = 2;
 
 inline constexpr std::size_t kLanes = 16;  // virtual lanes of every vectorised function; output rows of a weight stripe
-inline constexpr std::size_t kActivationBlock =
-    32;                                            // activations that share a scale beside Q4_0, Q4_1 and Q8_0 weights
-inline constexpr std::size_t kSuperBlock = 256;    // activations that share a scale beside Q4_K weights
-inline constexpr std::size_t kAttentionTile = 16;  // KV positions of a tile
+inline constexpr std::size_t kActivationBlock = 32;  // activations that share a scale
+inline constexpr std::size_t kAttentionTile = 16;    // KV positions of a tile
 inline constexpr std::size_t kAttentionSegment =
     512;  // KV positions, at fixed absolute places, that are summed before merging
 

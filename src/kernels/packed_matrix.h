@@ -8,15 +8,15 @@
 #include "base/result.h"
 #include "base/thread_pool.h"
 #include "kernels/aligned_buffer.h"
+#include "kernels/stripe_packing.h"
 #include "kernels/tensor_type.h"
 
 namespace takt {
 
 // What a product with a matrix needs of its activations (bits, to be combined by |).
 enum class ActivationFormats : std::uint8_t {
-  kNone = 0,     // F32 as they are
-  kBlock32 = 1,  // int8, a scale per 32
-  kBlock256 = 2  // int8, a scale per 256
+  kNone = 0,    // F32 as they are
+  kBlock32 = 1  // int8, a scale per 32
 };
 constexpr ActivationFormats operator|(ActivationFormats a, ActivationFormats b) {
   return static_cast<ActivationFormats>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
@@ -27,12 +27,9 @@ constexpr bool contains(ActivationFormats set, ActivationFormats one) {
 
 class PackedMatrix {
  public:
-  // How the products of this matrix are computed.
-  enum class Path : std::uint8_t { kQ4_0, kQ4_1, kQ8_0, kQ4_K, kF32, kF16, kBF16, kDequantise };
-
   PackedMatrix() = default;
 
-  // `data`: the file's bytes, `rows` rows (outputs) of `cols` values (inputs). Types with a path of their own are
+  // `data`: the file's bytes, `rows` rows (outputs) of `cols` values (inputs). Types with a packed form are
   // repacked; for all others the matrix refers to `data`, which must then outlive it. Errors (kInvalidArgument,
   // kResourceExhausted): a type without weights, cols that are not whole blocks, a size that differs, no memory.
   static Result<PackedMatrix> pack(TensorType type, std::span<const std::byte> data, std::size_t rows, std::size_t cols,
@@ -41,13 +38,14 @@ class PackedMatrix {
   std::size_t rows() const { return rows_; }
   std::size_t cols() const { return cols_; }
   TensorType type() const { return type_; }
-  Path path() const { return path_; }
   ActivationFormats activation_formats() const;
 
   // Memory that this matrix owns (none where it refers to the file), and bytes that one pass over it reads.
   std::size_t owned_bytes() const { return packed_.size(); }
   std::size_t read_bytes() const;
 
+  bool packed() const { return format_ != nullptr; }
+  std::size_t blocks() const;        // of a row
   std::size_t stripes() const;       // of 16 rows, the last one padded with zeros
   std::size_t stripe_bytes() const;  // 0 where the matrix refers to the file
   const std::byte* stripe(std::size_t i) const { return packed_.data() + i * stripe_bytes(); }
@@ -58,7 +56,7 @@ class PackedMatrix {
 
  private:
   TensorType type_ = TensorType::kF32;
-  Path path_ = Path::kDequantise;
+  const StripeFormat* format_ = nullptr;  // null: computed with as the file has it
   std::size_t rows_ = 0;
   std::size_t cols_ = 0;
   AlignedBuffer packed_;

@@ -13,9 +13,9 @@ namespace takt {
 struct QuantisedRowOut {
   std::int8_t* values = nullptr;
   float* scales = nullptr;
-  std::int32_t* offsets = nullptr;  // quantise_32: -8 * sum
-  float* scaled_sums = nullptr;     // quantise_32
-  std::int16_t* sums = nullptr;     // quantise_256: per 32 values
+  std::int32_t* offsets = nullptr;
+  float* scaled_sums = nullptr;
+  std::int16_t* half_sums = nullptr;
 };
 
 // The vectors of one row that rope turns.
@@ -91,22 +91,15 @@ struct RowKernels {
     for (std::size_t block = 0; block < n / kActivationBlock; ++block) {
       const float* in = x + block * kActivationBlock;
       const BlockScale scale = block_scale(in, kActivationBlock);
-      const std::int32_t sum = quantise_values(in, scale.inverse, out.values + block * kActivationBlock);
+      std::int8_t* values = out.values + block * kActivationBlock;
+      const std::int32_t first = quantise_values(in, scale.inverse, values);
+      const std::int32_t last = quantise_values(in + kLanes, scale.inverse, values + kLanes);
+      const std::int32_t sum = first + last;
       out.scales[block] = scale.scale;
       out.offsets[block] = -8 * sum;
       out.scaled_sums[block] = scale.scale * static_cast<float>(sum);
-    }
-  }
-
-  static void quantise_256(const float* x, std::size_t n, const QuantisedRowOut& out) {
-    for (std::size_t block = 0; block < n / kSuperBlock; ++block) {
-      const float* in = x + block * kSuperBlock;
-      const BlockScale scale = block_scale(in, kSuperBlock);
-      out.scales[block] = scale.scale;
-      for (std::size_t sub = 0; sub < 8; ++sub) {
-        const std::size_t at = block * kSuperBlock + sub * kActivationBlock;
-        out.sums[block * 8 + sub] = static_cast<std::int16_t>(quantise_values(x + at, scale.inverse, out.values + at));
-      }
+      out.half_sums[2 * block] = static_cast<std::int16_t>(first);
+      out.half_sums[2 * block + 1] = static_cast<std::int16_t>(last);
     }
   }
 
@@ -193,19 +186,15 @@ struct RowKernels {
     return {largest / 127.0F, 127.0F / largest};
   }
 
-  // 32 values; returns their sum.
+  // 16 values; returns their sum.
   static std::int32_t quantise_values(const float* x, float inverse, std::int8_t* out) {
     const F kMagic = L::broadcast(12582912.0F);
-    I sum = L::broadcast_int(0);
-    for (std::size_t i = 0; i < kActivationBlock; i += kLanes) {
-      const F scaled = L::mul(L::load(x + i), L::broadcast(inverse));
-      // A value that is no number is 0 by selection: 0 * infinity would not be.
-      const F number = L::select(L::less(scaled, L::broadcast(128.0F)), scaled, L::broadcast(0.0F));
-      const I value = L::sub_int(L::bits(L::add(number, kMagic)), L::bits(kMagic));
-      L::store_i8(out + i, value);
-      sum = L::add_int(sum, value);
-    }
-    return L::sum_int(sum);
+    const F scaled = L::mul(L::load(x), L::broadcast(inverse));
+    // A value that is no number is 0 by selection: 0 * infinity would not be.
+    const F number = L::select(L::less(scaled, L::broadcast(128.0F)), scaled, L::broadcast(0.0F));
+    const I value = L::sub_int(L::bits(L::add(number, kMagic)), L::bits(kMagic));
+    L::store_i8(out, value);
+    return L::sum_int(value);
   }
 };
 
