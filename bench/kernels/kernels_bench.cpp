@@ -1,6 +1,6 @@
 // Times of the kernels on SmolLM2-135M's shapes, beside what the machine itself can do.
 //
-//   bench_kernels [products|step|attention|rows|all] [threads]
+//   bench_kernels [products|step|attention|rows|barrier|all] [threads]
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -229,6 +229,16 @@ void time_attention(ThreadPool& pool, const MachinePeaks& peaks) {
   }
 }
 
+// What it costs to hand out work and wait for it: the mean of runs that follow each other, as in a step.
+void time_barrier(ThreadPool& pool) {
+  constexpr int kRuns = 2000;
+  const std::function<void(std::size_t, int)> nothing = [](std::size_t, int) {};
+  const double seconds = best_seconds(20, [&] {
+    for (int i = 0; i < kRuns; ++i) pool.run(static_cast<std::size_t>(pool.threads()), nothing);
+  });
+  std::printf("barrier of %d threads: %.2f us\n", pool.threads(), seconds / kRuns * 1e6);
+}
+
 void time_rows(ThreadPool& pool) {
   for (const Isa isa : levels()) {
     const Compute compute(isa, pool);
@@ -263,6 +273,7 @@ int run(std::string_view what, int threads) {
   if (all || what == "step") time_step(pool, peaks);
   if (all || what == "attention") time_attention(pool, peaks);
   if (all || what == "rows") time_rows(pool);
+  if (all || what == "barrier") time_barrier(pool);
   if (all || what == "products") time_products(pool, peaks);
   return 0;
 }

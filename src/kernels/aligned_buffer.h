@@ -12,7 +12,8 @@ class AlignedBuffer {
   AlignedBuffer() = default;
 
   // At least `bytes`; what was in it is lost when it has to grow. New memory is zero. False when there is no memory;
-  // the old content is then kept.
+  // the old content is then kept. Large memory is
+  // taken from the system page by page when first written, by whoever writes.
   bool reserve(std::size_t bytes);
 
   std::byte* data() { return data_.get(); }
@@ -30,9 +31,10 @@ class AlignedBuffer {
 
  private:
   struct Free {
+    std::size_t mapped = 0;  // bytes of a mapping of its own; 0: from the heap
     void operator()(std::byte* p) const;
   };
-  std::unique_ptr<std::byte, Free> data_;
+  std::unique_ptr<std::byte, Free> data_{nullptr, Free{}};
   std::size_t size_ = 0;
 };
 

@@ -221,7 +221,8 @@ class AttentionRun {
     for (std::uint32_t q = 0; q < segment.queries; ++q) {
       const std::uint32_t row = item.first + q / item.heads;
       const float* query = queries_.row(s.first_row + row) + std::size_t{head_of(item, q)} * layout_.key_dim;
-      for (std::size_t d = 0; d < layout_.key_dim; ++d) scaled[q * layout_.key_dim + d] = query[d] * params_.scale;
+      for (std::size_t d = 0; d < layout_.key_dim; ++d)
+        scaled[std::size_t{q} * layout_.key_dim + d] = query[d] * params_.scale;
       segment.ranges[q] = range(s.first_position + row, item.segment);
     }
     find_tiles(item, s, segment);

@@ -1,5 +1,6 @@
 #include "kernels/packed_matrix.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -31,26 +32,39 @@ Status check_shape(TensorType type, std::size_t bytes, std::size_t rows, std::si
 
 }  // namespace
 
-Result<PackedMatrix> PackedMatrix::pack(TensorType type, std::span<const std::byte> data, std::size_t rows,
-                                        std::size_t cols, ThreadPool& pool) {
-  if (Status status = check_shape(type, data.size(), rows, cols); !status) return status.error();
+Result<PackedMatrix> PackedMatrix::prepare(TensorType type, std::size_t bytes, std::size_t rows, std::size_t cols) {
+  if (Status status = check_shape(type, bytes, rows, cols); !status) return status.error();
   PackedMatrix matrix;
   matrix.type_ = type;
   matrix.format_ = stripe_format(type);
   matrix.rows_ = rows;
   matrix.cols_ = cols;
-  if (matrix.format_ == nullptr) {
-    matrix.file_ = data;
-    return matrix;
+  const std::size_t memory = matrix.read_bytes();
+  if (!matrix.memory_.reserve(memory))
+    return Error{ErrorCode::kResourceExhausted, "no memory for " + std::to_string(memory) + " bytes of weights", {}};
+  return matrix;
+}
+
+void PackedMatrix::put_rows(std::size_t first, std::span<const std::byte> data) {
+  const std::size_t bytes = row_bytes(type_, cols_);
+  if (format_ == nullptr) {
+    std::memcpy(memory_.data() + first * bytes, data.data(), data.size());
+    return;
   }
-  const std::size_t bytes = matrix.stripe_bytes() * matrix.stripes();
-  if (!matrix.packed_.reserve(bytes))
-    return Error{ErrorCode::kResourceExhausted, "no memory for " + std::to_string(bytes) + " bytes of weights", {}};
-  pool.run(matrix.stripes(), [&](std::size_t stripe, int) {
-    std::byte* out = matrix.packed_.data() + stripe * matrix.stripe_bytes();
-    for (std::size_t lane = 0; lane < kLanes && stripe * kLanes + lane < rows; ++lane) {
-      matrix.format_->pack(data.data() + (stripe * kLanes + lane) * row_bytes(type, cols), matrix.blocks(), lane, out);
-    }
+  for (std::size_t i = 0; i < data.size() / bytes; ++i) {
+    std::byte* out = memory_.data() + (first + i) / kLanes * stripe_bytes();
+    format_->pack(data.data() + i * bytes, blocks(), (first + i) % kLanes, out);
+  }
+}
+
+Result<PackedMatrix> PackedMatrix::pack(TensorType type, std::span<const std::byte> data, std::size_t rows,
+                                        std::size_t cols, ThreadPool& pool) {
+  auto matrix = prepare(type, data.size(), rows, cols);
+  if (!matrix) return matrix;
+  const std::size_t bytes = row_bytes(type, cols);
+  pool.run(matrix->stripes(), [&](std::size_t stripe, int) {
+    const std::size_t first = stripe * kLanes;
+    matrix->put_rows(first, data.subspan(first * bytes, std::min(kLanes, rows - first) * bytes));
   });
   return matrix;
 }
@@ -82,7 +96,7 @@ std::size_t PackedMatrix::stripe_bytes() const {
 }
 
 std::size_t PackedMatrix::read_bytes() const {
-  return format_ == nullptr ? file_.size() : stripe_bytes() * stripes();
+  return format_ == nullptr ? row_bytes(type_, cols_) * rows_ : stripe_bytes() * stripes();
 }
 
 }  // namespace takt

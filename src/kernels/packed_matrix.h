@@ -29,9 +29,16 @@ class PackedMatrix {
  public:
   PackedMatrix() = default;
 
-  // `data`: the file's bytes, `rows` rows (outputs) of `cols` values (inputs). Types with a packed form are
-  // repacked; for all others the matrix refers to `data`, which must then outlive it. Errors (kInvalidArgument,
-  // kResourceExhausted): a type without weights, cols that are not whole blocks, a size that differs, no memory.
+  // A matrix of `rows` rows (outputs) of `cols` values (inputs) that waits for its rows. Errors (kInvalidArgument,
+  // kResourceExhausted): a type without weights, cols that are not whole blocks, `bytes` that differ from its size in a
+  // file, no memory.
+  static Result<PackedMatrix> prepare(TensorType type, std::size_t bytes, std::size_t rows, std::size_t cols);
+
+  // Takes whole rows from `first` on as the file has them; first: a multiple of 16. Each row once. Threads may call it
+  // at the same time for other rows. Types without a packed form are kept as they are.
+  void put_rows(std::size_t first, std::span<const std::byte> data);
+
+  // Both, for a matrix whose rows are all there.
   static Result<PackedMatrix> pack(TensorType type, std::span<const std::byte> data, std::size_t rows, std::size_t cols,
                                    ThreadPool& pool);
 
@@ -40,16 +47,14 @@ class PackedMatrix {
   TensorType type() const { return type_; }
   ActivationFormats activation_formats() const;
 
-  // Memory that this matrix owns (none where it refers to the file), and bytes that one pass over it reads.
-  std::size_t owned_bytes() const { return packed_.size(); }
-  std::size_t read_bytes() const;
+  std::size_t read_bytes() const;  // in one pass over it
 
-  bool packed() const { return format_ != nullptr; }
   std::size_t blocks() const;        // of a row
   std::size_t stripes() const;       // of 16 rows, the last one padded with zeros
-  std::size_t stripe_bytes() const;  // 0 where the matrix refers to the file
-  const std::byte* stripe(std::size_t i) const { return packed_.data() + i * stripe_bytes(); }
-  const std::byte* file_row(std::size_t i) const { return file_.data() + i * row_bytes(type_, cols_); }
+  std::size_t stripe_bytes() const;  // 0 for types without a packed form
+  const std::byte* stripe(std::size_t i) const { return memory_.data() + i * stripe_bytes(); }
+  // Of types without a packed form.
+  const std::byte* file_row(std::size_t i) const { return memory_.data() + i * row_bytes(type_, cols_); }
 
   // Writes `count` values of row `row` from value `first` on as the file has them; both are whole blocks of the type.
   void unpack(std::size_t row, std::size_t first, std::size_t count, std::byte* out) const;
@@ -59,8 +64,7 @@ class PackedMatrix {
   const StripeFormat* format_ = nullptr;  // null: computed with as the file has it
   std::size_t rows_ = 0;
   std::size_t cols_ = 0;
-  AlignedBuffer packed_;
-  std::span<const std::byte> file_;
+  AlignedBuffer memory_;  // stripes, or the file's rows
 };
 
 }  // namespace takt

@@ -1,14 +1,10 @@
 #include "model/finite_scan.h"
 
-#include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <cstring>
 
 namespace takt {
 namespace {
-
-constexpr std::size_t kPieceBytes = 1U << 20U;
 
 // Where the half floats of a block lie; for unquantised types the value itself.
 struct FloatFields {
@@ -56,21 +52,12 @@ bool fields_finite(const std::byte* data, std::size_t blocks, std::size_t block_
 
 }  // namespace
 
-bool all_finite(TensorType type, std::span<const std::byte> data, ThreadPool& pool) {
+bool all_finite(TensorType type, std::span<const std::byte> data) {
   const std::size_t block_bytes = tensor_type_info(type).block_bytes;
-  const FloatFields fields = float_fields(type);
   const std::size_t blocks = data.size() / block_bytes;
-  const std::size_t per_piece = std::max<std::size_t>(1, kPieceBytes / block_bytes);
-  std::atomic<bool> finite{true};
-  pool.run((blocks + per_piece - 1) / per_piece, [&](std::size_t piece, int) {
-    const std::size_t first = piece * per_piece;
-    const std::size_t count = std::min(per_piece, blocks - first);
-    const std::byte* at = data.data() + first * block_bytes;
-    const bool good = fields.width == 4 ? fields_finite<std::uint32_t>(at, count, block_bytes, fields)
-                                        : fields_finite<std::uint16_t>(at, count, block_bytes, fields);
-    if (!good) finite.store(false, std::memory_order_relaxed);
-  });
-  return finite.load();
+  const FloatFields fields = float_fields(type);
+  return fields.width == 4 ? fields_finite<std::uint32_t>(data.data(), blocks, block_bytes, fields)
+                           : fields_finite<std::uint16_t>(data.data(), blocks, block_bytes, fields);
 }
 
 }  // namespace takt

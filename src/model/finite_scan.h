@@ -5,12 +5,11 @@
 #include <cstddef>
 #include <span>
 
-#include "base/thread_pool.h"
 #include "kernels/tensor_type.h"
 
 namespace takt {
 
 // `data` holds whole blocks of `type`, one of the types with TensorTypeInfo::weights.
-bool all_finite(TensorType type, std::span<const std::byte> data, ThreadPool& pool);
+bool all_finite(TensorType type, std::span<const std::byte> data);
 
 }  // namespace takt

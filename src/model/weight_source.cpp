@@ -1,7 +1,6 @@
 #include "model/weight_source.h"
 
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 
 #include "kernels/dequantise.h"
@@ -10,8 +9,8 @@
 namespace takt {
 namespace {
 
-constexpr std::size_t kReadPiece = 4U << 20U;
-constexpr std::size_t kStripeRows = 16;  // matrices are padded to whole stripes when they are repacked
+constexpr std::size_t kReadPiece = 512U << 10U;  // stays in a core's cache between reading and repacking
+constexpr std::size_t kStripeRows = 16;          // matrices are padded to whole stripes when they are repacked
 
 std::string describe(const std::vector<std::uint64_t>& shape) {
   std::string out;
@@ -51,54 +50,42 @@ const GgufTensor* WeightSource::find(const std::string& name, const std::vector<
   return tensor;
 }
 
-bool WeightSource::read(const GgufTensor& tensor, AlignedBuffer& out) {
-  if (!out.reserve(tensor.bytes)) {
-    fail({ErrorCode::kResourceExhausted,
-          "tensor " + tensor.name + ": no memory for its " + std::to_string(tensor.bytes) + " bytes", tensor.name});
-    return false;
-  }
-  std::mutex mutex;
-  pool_->run((tensor.bytes + kReadPiece - 1) / kReadPiece, [&](std::size_t piece, int) {
-    const std::size_t first = piece * kReadPiece;
-    const std::size_t count = std::min<std::size_t>(kReadPiece, tensor.bytes - first);
-    if (Status status = file_.read(tensor, first, {out.data() + first, count}); !status) {
-      std::lock_guard lock(mutex);
-      fail(status.error());
-    }
-  });
-  if (!status_.ok()) return false;
-  if (!all_finite(tensor.type, {out.data(), tensor.bytes}, *pool_)) {
-    fail(Error::invalid(tensor.name, "tensor " + tensor.name + ": holds a value that is not finite (NaN or infinity)"));
-    return false;
-  }
-  bytes_done_ += tensor.bytes;
-  if (progress_) progress_(bytes_done_, bytes_total_);
-  return true;
+Status WeightSource::read_piece(const GgufTensor& tensor, std::uint64_t offset, std::span<std::byte> out) const {
+  if (Status status = file_.read(tensor, offset, out); !status) return status;
+  if (all_finite(tensor.type, out)) return {};
+  return Error::invalid(tensor.name, "tensor " + tensor.name + ": holds a value that is not finite (NaN or infinity)");
 }
 
-bool WeightSource::pack(const GgufTensor& tensor, std::span<const std::byte> bytes, Linear& out) {
-  const std::size_t outputs = tensor.shape[1];
-  const std::size_t inputs = tensor.shape[0];
-  auto packed = PackedMatrix::pack(tensor.type, bytes, outputs, inputs, *pool_);
-  if (!packed) {
-    fail({packed.error().code, "tensor " + tensor.name + ": " + packed.error().message, tensor.name});
-    return false;
+void WeightSource::count_read(const GgufTensor& tensor) {
+  bytes_done_ += tensor.bytes;
+  if (progress_) progress_(bytes_done_, bytes_total_);
+}
+
+PackedMatrix WeightSource::read_matrix(const GgufTensor& tensor, std::uint64_t offset, std::size_t outputs,
+                                       std::size_t inputs) {
+  const std::size_t row = row_bytes(tensor.type, inputs);
+  auto matrix = keep_ ? PackedMatrix::prepare(tensor.type, row * outputs, outputs, inputs) : PackedMatrix();
+  if (!matrix) {
+    fail({matrix.error().code, "tensor " + tensor.name + ": " + matrix.error().message, tensor.name});
+    return {};
   }
-  out.weight = std::move(*packed);
-  if (out.weight.owned_bytes() > 0) return true;
-  // The matrix refers to the bytes it was given: give it bytes that stay.
-  if (!out.file_bytes.reserve(bytes.size())) {
-    fail({ErrorCode::kResourceExhausted, "tensor " + tensor.name + ": no memory for its weights", tensor.name});
-    return false;
-  }
-  std::memcpy(out.file_bytes.data(), bytes.data(), bytes.size());
-  auto again = PackedMatrix::pack(tensor.type, {out.file_bytes.data(), bytes.size()}, outputs, inputs, *pool_);
-  if (!again) {
-    fail(again.error());
-    return false;
-  }
-  out.weight = std::move(*again);
-  return true;
+  const std::size_t rows = std::max<std::size_t>(1, kReadPiece / (row * kStripeRows)) * kStripeRows;
+  staging_.resize(static_cast<std::size_t>(pool_->threads()));
+  std::mutex mutex;
+  pool_->run((outputs + rows - 1) / rows, [&](std::size_t piece, int worker) {
+    AlignedBuffer& buffer = staging_[static_cast<std::size_t>(worker)];
+    const std::size_t first = piece * rows;
+    const std::size_t bytes = std::min(rows, outputs - first) * row;
+    Status status = Error{ErrorCode::kResourceExhausted, "tensor " + tensor.name + ": no memory to read it", {}};
+    if (buffer.reserve(bytes)) status = read_piece(tensor, offset + first * row, {buffer.data(), bytes});
+    if (status.ok()) {
+      if (keep_) matrix->put_rows(first, {buffer.data(), bytes});
+      return;
+    }
+    std::lock_guard lock(mutex);
+    fail(status.error());
+  });
+  return std::move(*matrix);
 }
 
 Linear WeightSource::linear(const std::string& name, std::size_t outputs, std::size_t inputs) {
@@ -107,8 +94,9 @@ Linear WeightSource::linear(const std::string& name, std::size_t outputs, std::s
   if (tensor == nullptr) return out;
   out.bias = optional_vector(name + ".bias", outputs);
   memory_bytes_ += packed_bytes(tensor->type, outputs, inputs);
-  if (pool_ == nullptr || !read(*tensor, staging_) || !keep_) return out;
-  pack(*tensor, {staging_.data(), tensor->bytes}, out);
+  if (pool_ == nullptr || !status_.ok()) return out;
+  out.weight = read_matrix(*tensor, 0, outputs, inputs);
+  count_read(*tensor);
   return out;
 }
 
@@ -118,12 +106,11 @@ std::vector<Linear> WeightSource::linears(const std::string& name, std::size_t c
   const GgufTensor* tensor = find(name + ".weight", {inputs, outputs, count});
   if (tensor == nullptr) return out;
   memory_bytes_ += count * packed_bytes(tensor->type, outputs, inputs);
-  if (pool_ == nullptr || !read(*tensor, staging_) || !keep_) return out;
-  const std::size_t bytes = tensor->bytes / count;
+  if (pool_ == nullptr) return out;
   out.resize(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!pack(*tensor, {staging_.data() + i * bytes, bytes}, out[i])) break;
-  }
+  for (std::size_t i = 0; i < count && status_.ok(); ++i)
+    out[i].weight = read_matrix(*tensor, i * (tensor->bytes / count), outputs, inputs);
+  count_read(*tensor);
   return out;
 }
 
@@ -131,9 +118,15 @@ std::vector<float> WeightSource::vector(const std::string& name, std::size_t siz
   const GgufTensor* tensor = find(name, {size});
   if (tensor == nullptr) return {};
   memory_bytes_ += size * sizeof(float);
-  if (pool_ == nullptr || !read(*tensor, staging_) || !keep_) return {};
+  if (pool_ == nullptr) return {};
+  std::vector<std::byte> bytes(tensor->bytes);
+  if (Status status = read_piece(*tensor, 0, bytes); !status) {
+    fail(status.error());
+    return {};
+  }
+  count_read(*tensor);
   std::vector<float> out(size);
-  dequantise_row(tensor->type, staging_.data(), out.data(), size);
+  dequantise_row(tensor->type, bytes.data(), out.data(), size);
   return out;
 }
 

@@ -2,8 +2,8 @@
 // the first failure is kept and named, later requests give empty things.
 //
 // Three ways to run the same requests: planning (no pool) only checks names, shapes and types and adds up memory;
-// checking also reads the file and refuses NaN and infinity; loading repacks as well, on all threads. Loading a file
-// that planning accepted can fail only by I/O, memory or values that are not finite.
+// checking also reads the file and refuses NaN and infinity; loading repacks as well, both on all threads. Loading a
+// file that planning accepted can fail only by I/O, memory or values that are not finite.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,6 @@ namespace takt {
 struct Linear {
   PackedMatrix weight;
   std::vector<float> bias;
-  AlignedBuffer file_bytes;  // of types that are computed with as the file has them; `weight` refers to it
 };
 
 // Bytes read so far and in all. Called from the loading thread, after each tensor.
@@ -58,8 +57,11 @@ class WeightSource {
 
   // Null, and the failure kept, unless the tensor is there with this shape and a type that can be computed with.
   const GgufTensor* find(const std::string& name, const std::vector<std::uint64_t>& shape);
-  bool read(const GgufTensor& tensor, AlignedBuffer& out);
-  bool pack(const GgufTensor& tensor, std::span<const std::byte> bytes, Linear& out);
+  // The matrix at byte `offset` of the tensor. Threads read, scan and repack it a few rows at a time: a file is read
+  // while other rows are repacked, and no tensor lies in memory twice.
+  PackedMatrix read_matrix(const GgufTensor& tensor, std::uint64_t offset, std::size_t outputs, std::size_t inputs);
+  Status read_piece(const GgufTensor& tensor, std::uint64_t offset, std::span<std::byte> out) const;
+  void count_read(const GgufTensor& tensor);
   void fail(Error error);
 
   const GgufFile& file_;
@@ -67,7 +69,7 @@ class WeightSource {
   LoadProgress progress_;
   bool keep_;
   Status status_;
-  AlignedBuffer staging_;
+  std::vector<AlignedBuffer> staging_;  // one per thread
   std::size_t memory_bytes_ = 0;
   std::uint64_t bytes_done_ = 0;
   std::uint64_t bytes_total_ = 0;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/cpu_topology.h"
 #include "exec/cpu/logprob_probe.h"
 
 namespace takt {
@@ -131,6 +132,29 @@ TEST(CpuRuntimeTest, AnUnknownInstructionSetIsRefusedByName) {
   const auto runtime = make_cpu_runtime(options);
   ASSERT_FALSE(runtime.ok());
   EXPECT_NE(runtime.error().message.find("sse9"), std::string::npos);
+}
+
+TEST(CpuRuntimeTest, AThreadCountOutOfRangeIsRefusedWithTheLimit) {
+  for (const int threads : {-1, 1025}) {
+    CpuExecutorOptions options;
+    options.threads = threads;
+    const auto runtime = make_cpu_runtime(options);
+    ASSERT_FALSE(runtime.ok()) << threads;
+    EXPECT_EQ(runtime.error().field, "threads");
+    EXPECT_NE(runtime.error().message.find("0 (automatic) to 1024"), std::string::npos);
+  }
+}
+
+TEST(CpuRuntimeTest, NoThreadCountTakesWhatTheMachineAllowsAndAGivenOneIsTakenAsItIs) {
+  CpuExecutorOptions options;
+  auto runtime = make_cpu_runtime(options);
+  ASSERT_TRUE(runtime.ok());
+  EXPECT_EQ(runtime->pool->threads(), detect_cpu_budget().threads);
+  options.threads = detect_cpu_budget().threads + 3;  // above the cores: slower, never wrong
+  runtime = make_cpu_runtime(options);
+  ASSERT_TRUE(runtime.ok());
+  EXPECT_EQ(runtime->pool->threads(), options.threads);
+  EXPECT_EQ(runtime->reason, "set by option");
 }
 
 TEST(LogprobProbeTest, WrongQueriesAreRefusedByField) {
