@@ -1,0 +1,241 @@
+#include "report/request_columns.h"
+
+#include <array>
+#include <boost/json.hpp>
+#include <functional>
+
+namespace takt::report {
+namespace {
+
+namespace json = boost::json;
+using measure::AnswerSample;
+using measure::MeasuredRun;
+
+constexpr std::size_t kMostRequests = 20'000'000;
+
+// One fact of a request: to JSON, and from it. `set` says whether the value was one.
+struct Column {
+  const char* name;
+  std::function<json::value(const AnswerSample&, TimePoint begin)> get;
+  std::function<bool(AnswerSample&, const json::value&, TimePoint begin)> set;
+};
+
+json::value instant(TimePoint at, TimePoint begin) {
+  return (at - begin).count();
+}
+
+template <typename Number>
+json::value optional_number(const std::optional<Number>& number) {
+  return number ? json::value(*number) : json::value(nullptr);
+}
+
+bool read_instant(const json::value& value, TimePoint begin, TimePoint& at) {
+  if (!value.is_int64()) return false;
+  at = begin + Duration(value.get_int64());
+  return true;
+}
+
+bool read_optional_duration(const json::value& value, std::optional<Duration>& duration) {
+  if (value.is_null()) return true;
+  if (!value.is_int64()) return false;
+  duration = Duration(value.get_int64());
+  return true;
+}
+
+template <typename Number>
+bool read_number(const json::value& value, Number& number) {
+  if (!value.is_int64() && !value.is_uint64()) return false;
+  boost::system::error_code error;
+  number = value.to_number<Number>(error);
+  return !error;
+}
+
+template <typename Number>
+bool read_optional(const json::value& value, std::optional<Number>& number) {
+  if (value.is_null()) return true;
+  return read_number(value, number.emplace());
+}
+
+json::value optional_duration(const std::optional<Duration>& duration) {
+  return duration ? json::value(duration->count()) : json::value(nullptr);
+}
+
+template <typename Number>
+Column number_column(const char* name, Number AnswerSample::*member) {
+  return {name, [member](const AnswerSample& s, TimePoint) { return json::value(s.*member); },
+          [member](AnswerSample& s, const json::value& v, TimePoint) { return read_number(v, s.*member); }};
+}
+
+template <typename Number>
+Column optional_column(const char* name, std::optional<Number> AnswerSample::*member) {
+  return {name, [member](const AnswerSample& s, TimePoint) { return optional_number(s.*member); },
+          [member](AnswerSample& s, const json::value& v, TimePoint) { return read_optional(v, s.*member); }};
+}
+
+Column target_column(const char* name, std::optional<Duration> measure::Targets::*member) {
+  return {name, [member](const AnswerSample& s, TimePoint) { return optional_duration(s.record.targets.*member); },
+          [member](AnswerSample& s, const json::value& v, TimePoint) {
+            return read_optional_duration(v, s.record.targets.*member);
+          }};
+}
+
+std::vector<Column> time_columns() {
+  return {
+      {"scheduled_ns", [](const AnswerSample& s, TimePoint begin) { return instant(s.record.times.scheduled, begin); },
+       [](AnswerSample& s, const json::value& v, TimePoint begin) {
+         return read_instant(v, begin, s.record.times.scheduled);
+       }},
+      {"sent_ns", [](const AnswerSample& s, TimePoint begin) { return instant(s.record.times.sent, begin); },
+       [](AnswerSample& s, const json::value& v, TimePoint begin) {
+         return read_instant(v, begin, s.record.times.sent);
+       }},
+      {"first_token_ns",
+       [](const AnswerSample& s, TimePoint begin) {
+         return s.record.times.first_token ? instant(*s.record.times.first_token, begin) : json::value(nullptr);
+       },
+       [](AnswerSample& s, const json::value& v, TimePoint begin) {
+         return v.is_null() || read_instant(v, begin, s.record.times.first_token.emplace());
+       }},
+      {"last_token_ns",
+       [](const AnswerSample& s, TimePoint begin) {
+         return s.record.times.first_token ? instant(s.record.times.last_token, begin) : json::value(nullptr);
+       },
+       [](AnswerSample& s, const json::value& v, TimePoint begin) {
+         return v.is_null() || read_instant(v, begin, s.record.times.last_token);
+       }},
+      {"end_ns",
+       [](const AnswerSample& s, TimePoint begin) {
+         return s.record.times.end ? instant(*s.record.times.end, begin) : json::value(nullptr);
+       },
+       [](AnswerSample& s, const json::value& v, TimePoint begin) {
+         return v.is_null() || read_instant(v, begin, s.record.times.end.emplace());
+       }},
+      {"worst_gap_ns", [](const AnswerSample& s, TimePoint) { return json::value(s.record.times.worst_gap.count()); },
+       [](AnswerSample& s, const json::value& v, TimePoint) {
+         if (!v.is_int64()) return false;
+         s.record.times.worst_gap = Duration(v.get_int64());
+         if (v.get_int64() > 0) s.gaps = {s.record.times.worst_gap};
+         return true;
+       }},
+      {"lag_ns", [](const AnswerSample& s, TimePoint) { return json::value(s.lag.count()); },
+       [](AnswerSample& s, const json::value& v, TimePoint) {
+         if (!v.is_int64()) return false;
+         s.lag = Duration(v.get_int64());
+         return true;
+       }},
+      {"queue_ns", [](const AnswerSample& s, TimePoint) { return optional_duration(s.queue); },
+       [](AnswerSample& s, const json::value& v, TimePoint) { return read_optional_duration(v, s.queue); }},
+  };
+}
+
+std::vector<Column> make_columns() {
+  auto columns = time_columns();
+  columns.push_back(
+      {"tokens", [](const AnswerSample& s, TimePoint) { return json::value(s.record.times.tokens); },
+       [](AnswerSample& s, const json::value& v, TimePoint) { return read_number(v, s.record.times.tokens); }});
+  columns.push_back({"outcome",
+                     [](const AnswerSample& s, TimePoint) { return json::value(static_cast<int>(s.record.outcome)); },
+                     [](AnswerSample& s, const json::value& v, TimePoint) {
+                       std::uint32_t which = 0;
+                       if (!read_number(v, which) || which > static_cast<std::uint32_t>(measure::Outcome::kCancelled))
+                         return false;
+                       s.record.outcome = static_cast<measure::Outcome>(which);
+                       return true;
+                     }});
+  columns.push_back({"failure",
+                     [](const AnswerSample& s, TimePoint) { return json::value(static_cast<int>(s.failure)); },
+                     [](AnswerSample& s, const json::value& v, TimePoint) {
+                       std::uint32_t which = 0;
+                       if (!read_number(v, which) || which >= measure::kFailureKinds) return false;
+                       s.failure = static_cast<measure::Failure>(which);
+                       return true;
+                     }});
+  columns.push_back({"measured", [](const AnswerSample& s, TimePoint) { return json::value(s.measured ? 1 : 0); },
+                     [](AnswerSample& s, const json::value& v, TimePoint) {
+                       std::uint32_t which = 0;
+                       if (!read_number(v, which)) return false;
+                       s.measured = which != 0;
+                       return true;
+                     }});
+  columns.push_back(number_column("status", &AnswerSample::status));
+  columns.push_back(number_column("class", &AnswerSample::class_index));
+  columns.push_back(number_column("application", &AnswerSample::application_index));
+  columns.push_back(number_column("retries", &AnswerSample::retries));
+  columns.push_back(number_column("prompt_tokens_asked", &AnswerSample::prompt_asked));
+  columns.push_back(number_column("output_tokens_asked", &AnswerSample::output_asked));
+  columns.push_back(optional_column("prompt_tokens", &AnswerSample::prompt_tokens));
+  columns.push_back(optional_column("output_tokens", &AnswerSample::output_tokens));
+  columns.push_back(optional_column("cached_tokens", &AnswerSample::cached_tokens));
+  columns.push_back(optional_column("preemptions", &AnswerSample::preemptions));
+  columns.push_back(target_column("ttft_target_ns", &measure::Targets::ttft));
+  columns.push_back(target_column("itl_target_ns", &measure::Targets::itl));
+  columns.push_back(target_column("tpot_target_ns", &measure::Targets::tpot));
+  columns.push_back(target_column("end_to_end_target_ns", &measure::Targets::end_to_end));
+  return columns;
+}
+
+std::vector<std::string> read_names(const json::object& object, const char* name) {
+  std::vector<std::string> names;
+  const auto* list = object.if_contains(name);
+  if (list == nullptr || !list->is_array()) return names;
+  for (const auto& entry : list->get_array()) {
+    if (entry.is_string()) names.emplace_back(entry.get_string().c_str());
+  }
+  return names;
+}
+
+json::array write_names(const std::vector<std::string>& names) {
+  json::array list;
+  for (const auto& name : names) list.emplace_back(name);
+  return list;
+}
+
+}  // namespace
+
+json::object to_columns(const MeasuredRun& run) {
+  json::object object{{"count", run.samples.size()},
+                      {"window_ns", (run.end - run.begin).count()},
+                      {"classes", write_names(run.classes)},
+                      {"applications", write_names(run.applications)}};
+  for (const auto& column : make_columns()) {
+    json::array values;
+    values.reserve(run.samples.size());
+    for (const auto& sample : run.samples) values.push_back(column.get(sample, run.begin));
+    object[column.name] = std::move(values);
+  }
+  return object;
+}
+
+Result<MeasuredRun> from_columns(const json::object& object) {
+  MeasuredRun run;
+  std::size_t count = 0;
+  std::int64_t window = 0;
+  const auto* given_count = object.if_contains("count");
+  const auto* given_window = object.if_contains("window_ns");
+  if (given_count == nullptr || !read_number(*given_count, count) || count > kMostRequests)
+    return Error::invalid("requests.count", "requests.count is no number of requests, at most 20 million");
+  if (given_window == nullptr || !read_number(*given_window, window) || window < 0)
+    return Error::invalid("requests.window_ns", "requests.window_ns is no length of time");
+  run.end = run.begin + Duration(window);
+  run.classes = read_names(object, "classes");
+  run.applications = read_names(object, "applications");
+  const auto columns = make_columns();
+  if (object.size() != columns.size() + 4)
+    return Error::invalid("requests", "requests has columns that are not known, or lacks some");
+  run.samples.resize(count);
+  for (const auto& column : columns) {
+    const std::string path = std::string("requests.") + column.name;
+    const auto* values = object.if_contains(column.name);
+    if (values == nullptr || !values->is_array()) return Error::invalid(path, path + " is missing");
+    if (values->get_array().size() != count)
+      return Error::invalid(path, path + " has not as many values as there are requests");
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!column.set(run.samples[i], values->get_array()[i], run.begin))
+        return Error::invalid(path, path + "[" + std::to_string(i) + "] is no value of its kind");
+    }
+  }
+  for (std::size_t i = 0; i < count; ++i) run.samples[i].number = i;
+  return run;
+}
+
+}  // namespace takt::report

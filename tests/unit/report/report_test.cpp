@@ -1,0 +1,151 @@
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <sstream>
+
+#include "measured_runs.h"
+#include "report/figures.h"
+#include "report/report_html.h"
+#include "report/report_json.h"
+#include "report/sections.h"
+
+namespace takt::report {
+namespace {
+
+using measure::test::random_run;
+
+RunReport a_report(std::size_t requests) {
+  RunReport report;
+  report.title = "takt bench <server> & more";
+  report.build = "takt 0.0";
+  report.server = {{"maximum sequences", "64"}, {"preemption", "recompute"}};
+  report.load = {{"arrivals", "open: poisson, 1 requests/s"}};
+  report.run = random_run(requests, 0.2, 3);
+  report.verdict = measure::judge(report.run);
+  return report;
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++count;
+  return count;
+}
+
+TEST(Report, OpensWithWhatAComparisonMustRecord) {
+  const auto sections = sections_of(a_report(50));
+  EXPECT_EQ(sections.front().heading, "What a comparison must record");
+  const std::string markdown = to_markdown("t", sections);
+  for (const char* what :
+       {"arrivals", "prompt lengths", "answer lengths", "maximum sequences", "preemption", "measured window"})
+    EXPECT_NE(markdown.find(what), std::string::npos) << what;
+}
+
+TEST(Report, TotalSpeedNeverStandsWithoutTheSpeedOfASingleAnswer) {
+  for (const auto requests : {1U, 50U}) {
+    const std::string markdown = to_markdown("t", sections_of(a_report(requests)));
+    for (std::size_t at = 0; (at = markdown.find("tokens/s in total", at)) != std::string::npos; ++at) {
+      const auto line = markdown.substr(at, markdown.find('\n', at) - at);
+      EXPECT_NE(line.find("a single answer"), std::string::npos) << line;
+    }
+    EXPECT_EQ(count_of(markdown, "tokens/s in total"), 1U);
+  }
+}
+
+TEST(Report, SaysWhenARunIsPartialInvalidOrSaturated) {
+  auto report = a_report(50);
+  report.partial = true;
+  report.verdict.faults = {"requests were sent late"};
+  report.verdict.saturation.saturated = true;
+  const std::string markdown = to_markdown("t", sections_of(report));
+  for (const char* what : {"PARTIAL", "NOT VALID", "SATURATED"})
+    EXPECT_NE(markdown.find(what), std::string::npos) << what;
+}
+
+TEST(Report, JsonComesBackAsTheSameRun) {
+  auto before = a_report(200);
+  before.run.samples[3].record.outcome = measure::Outcome::kFailed;
+  before.run.samples[3].failure = measure::Failure::kHalfAnswer;
+  before.run.samples[3].record.times.end.reset();
+  before.run.samples[4].cached_tokens = 17;
+  before.run.samples[5].measured = false;
+  before.verdict = measure::judge(before.run);
+  const auto after = read_report(to_json(before));
+  ASSERT_TRUE(after) << after.error().message;
+  EXPECT_EQ(after->title, before.title);
+  EXPECT_EQ(after->server.size(), 2U);
+  ASSERT_EQ(after->run.samples.size(), 200U);
+  const auto& a = before.verdict;
+  const auto& b = after->verdict;
+  EXPECT_EQ(a.overall.goodput.met, b.overall.goodput.met);
+  EXPECT_EQ(a.overall.failures, b.overall.failures);
+  EXPECT_EQ(a.overall.ttft.quantiles, b.overall.ttft.quantiles);
+  EXPECT_EQ(a.overall.worst_gap.quantiles, b.overall.worst_gap.quantiles);
+  EXPECT_EQ(a.overall.tpot.quantiles, b.overall.tpot.quantiles);
+  EXPECT_EQ(a.overall.cached_total, b.overall.cached_total);
+  EXPECT_DOUBLE_EQ(a.window_seconds, b.window_seconds);
+}
+
+TEST(Report, JsonThatIsNoReportIsRefusedByName) {
+  const std::string good = to_json(a_report(5));
+  const auto field_of = [](const std::string& text) {
+    const auto read = read_report(text);
+    return read ? std::string("accepted") : read.error().field;
+  };
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    text.replace(text.find(from), from.size(), to);
+    return text;
+  };
+  EXPECT_EQ(field_of("[]"), "schema");
+  EXPECT_EQ(field_of("{"), "schema");
+  EXPECT_EQ(field_of(with("takt-bench/1", "takt-bench/9")), "schema");
+  EXPECT_EQ(field_of(with("\"sent_ns\"", "\"posted_ns\"")), "requests.sent_ns");
+  EXPECT_EQ(field_of(with("\"count\":5", "\"count\":6")), "requests.scheduled_ns");
+  EXPECT_EQ(field_of(with("\"outcome\":[0", "\"outcome\":[77")), "requests.outcome");
+  EXPECT_EQ(field_of(with("\"requests\"", "\"asks\"")), "requests");
+}
+
+// G3: raw times of every request and token, with what was measured.
+TEST(Report, RecordsHoldTheInstantOfEveryToken) {
+  std::ostringstream out;
+  write_records(out, a_report(5));
+  const std::string text = out.str();
+  EXPECT_EQ(count_of(text, "\n"), 6U);
+  EXPECT_NE(text.find("maximum sequences"), std::string::npos);
+  const auto at = text.find("\"token_arrivals_ns\":[");
+  const auto list = text.substr(at, text.find(']', at) - at);
+  EXPECT_EQ(count_of(list, ","), 9U);  // ten tokens
+}
+
+TEST(Report, HtmlLoadsNothingAndEscapesWhatIsGiven) {
+  auto report = a_report(300);
+  report.trials = {{1.0, 0.99, {0.97, 1.0}, 1.0, false, true}, {2.0, 0.7, {0.6, 0.8}, 1.4, false, true}};
+  report.capacity = 1.0;
+  const std::string html = to_html(report);
+  EXPECT_NE(html.find("&lt;server&gt; &amp; more"), std::string::npos);
+  EXPECT_EQ(html.find("<server>"), std::string::npos);
+  for (const char* what : {"http:", "https:", "<script", "@import", "url("})
+    EXPECT_EQ(html.find(what), std::string::npos) << what;
+  EXPECT_GE(count_of(html, "<svg"), 7U);
+  EXPECT_NE(html.find("prefers-color-scheme:dark"), std::string::npos);
+  EXPECT_NE(html.find("Goodput against offered rate"), std::string::npos);
+  EXPECT_EQ(html.find("nan"), std::string::npos);
+}
+
+TEST(Report, AHundredThousandRequestsAreALittlePage) {
+  const auto html = to_html(a_report(100'000));
+  EXPECT_LT(html.size(), std::size_t{10} << 20);
+}
+
+TEST(Report, FiguresAreReadable) {
+  EXPECT_EQ(seconds_text(0.000123), "123 us");
+  EXPECT_EQ(seconds_text(0.0123), "12.3 ms");
+  EXPECT_EQ(seconds_text(1.5), "1.50 s");
+  EXPECT_EQ(seconds_text(600.0), "10.0 min");
+  EXPECT_EQ(count_text(1234567), "1,234,567");
+  EXPECT_EQ(share_text(0.934), "93.4 %");
+  EXPECT_EQ(seconds_text(std::optional<double>()), "n/a");
+}
+
+}  // namespace
+}  // namespace takt::report
