@@ -13,7 +13,7 @@
 #include <chrono>
 #include <utility>
 
-#include "sse_reader.h"
+#include "api/sse_reader.h"
 
 namespace takt::app {
 namespace {
@@ -73,9 +73,9 @@ Error server_error(const json::value& body) {
   return {ErrorCode::kInvalidArgument, std::string(message->as_string()), {}};
 }
 
-json::value parse(const std::string& text) {
+json::value parse(std::string_view text) {
   error_code error;
-  json::value value = json::parse(text, error);
+  json::value value = json::parse(json::string_view(text.data(), text.size()), error);
   return error ? json::value() : value;
 }
 
@@ -86,16 +86,11 @@ class AnswerReader {
       : answer_(answer), on_text_(on_text) {}
 
   Status take(std::string_view bytes) {
-    auto events = sse_.push(bytes);
-    if (!events) return events.error();
-    for (const auto& event : *events) {
-      if (event == "[DONE]") {
-        complete_ = true;
-      } else if (auto status = take_event(parse(event)); !status) {
-        return status;
-      }
-    }
-    return {};
+    return sse_.push(bytes, [this](std::string_view event) -> Status {
+      if (event != "[DONE]") return take_event(parse(event));
+      complete_ = true;
+      return {};
+    });
   }
   bool complete() const { return complete_; }
 
@@ -131,7 +126,7 @@ class AnswerReader {
 
   ChatAnswer& answer_;
   const std::function<void(std::string_view)>& on_text_;
-  SseReader sse_;
+  api::SseReader sse_;
   bool complete_ = false;
 };
 

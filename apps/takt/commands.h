@@ -17,6 +17,8 @@ using ChosenCommand = std::function<ExitCode()>;
 void add_serve_command(CLI::App& app, ChosenCommand& chosen);
 void add_chat_command(CLI::App& app, ChosenCommand& chosen);
 void add_batch_command(CLI::App& app, ChosenCommand& chosen);
+void add_bench_command(CLI::App& app, ChosenCommand& chosen);
+void add_replay_command(CLI::App& app, ChosenCommand& chosen);
 void add_pull_command(CLI::App& app, ChosenCommand& chosen);
 void add_inspect_command(CLI::App& app, ChosenCommand& chosen);
 void add_explain_command(CLI::App& app, ChosenCommand& chosen);

@@ -20,6 +20,8 @@ ExitCode run(int argc, char** argv) {
   add_serve_command(app, chosen);
   add_chat_command(app, chosen);
   add_batch_command(app, chosen);
+  add_bench_command(app, chosen);
+  add_replay_command(app, chosen);
   add_pull_command(app, chosen);
   add_inspect_command(app, chosen);
   add_explain_command(app, chosen);

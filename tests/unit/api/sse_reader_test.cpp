@@ -1,16 +1,25 @@
-#include "sse_reader.h"
+#include "api/sse_reader.h"
 
 #include <gtest/gtest.h>
 
-namespace takt::app {
+#include <vector>
+
+namespace takt::api {
 namespace {
 
 using Events = std::vector<std::string>;
 
 Events read(SseReader& reader, std::string_view bytes) {
-  auto events = reader.push(bytes);
-  EXPECT_TRUE(events);
-  return events ? *events : Events{};
+  Events events;
+  EXPECT_TRUE(reader.push(bytes, [&](std::string_view event) -> Status {
+    events.emplace_back(event);
+    return {};
+  }));
+  return events;
+}
+
+Status pass_over(std::string_view /*event*/) {
+  return {};
 }
 
 TEST(SseReader, GivesTheDataOfEachEventAndLeavesCommentsOut) {
@@ -34,9 +43,21 @@ TEST(SseReader, EventsMayComeInAnyPieces) {
 TEST(SseReader, AnEventWithoutEndIsAnErrorBeforeItFillsTheMemory) {
   SseReader reader;
   const std::string piece(SseReader::kMaxEventBytes / 4, 'x');
-  for (int i = 0; i < 4; ++i) EXPECT_TRUE(reader.push(piece));
-  EXPECT_FALSE(reader.push(piece));
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(reader.push(piece, pass_over));
+  EXPECT_FALSE(reader.push(piece, pass_over));
+}
+
+TEST(SseReader, EndsAtTheFirstEventThatIsRefused) {
+  SseReader reader;
+  int seen = 0;
+  const auto status = reader.push("data: 1\n\ndata: 2\n\ndata: 3\n\n", [&](std::string_view event) -> Status {
+    ++seen;
+    if (event == "2") return Error::internal("no");
+    return {};
+  });
+  EXPECT_FALSE(status);
+  EXPECT_EQ(seen, 2);
 }
 
 }  // namespace
-}  // namespace takt::app
+}  // namespace takt::api

@@ -1,0 +1,229 @@
+#include "load/load_settings.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <map>
+
+#include "load/arrival_words.h"
+#include "load/synthetic_source.h"
+#include "trace/draws.h"
+#include "trace/lengths.h"
+
+namespace takt::load {
+namespace {
+
+constexpr double kMostRate = 1e6;
+constexpr double kMostSeconds = 1e6;
+constexpr std::uint32_t kMostUsers = 100'000;
+constexpr std::uint32_t kMostTurns = 1000;
+constexpr std::uint32_t kMostTokens = 10'000'000;
+constexpr std::size_t kMostNameBytes = 128;
+
+Result<double> read_number(std::string_view name, std::string_view text, double lowest, double highest) {
+  double value = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= lowest && value <= highest)) {
+    return Error::invalid(std::string(name), std::string(name) + " must be a number from " + std::to_string(lowest) +
+                                                 " to " + std::to_string(highest) + ", not " +
+                                                 std::string(text.substr(0, 40)));
+  }
+  return value;
+}
+
+using Setter = Status (*)(ClassSettings&, std::string_view name, std::string_view value);
+
+template <std::string ClassSettings::*Member>
+Status set_text(ClassSettings& settings, std::string_view name, std::string_view value) {
+  if (value.size() > kMostNameBytes)
+    return Error::invalid(std::string(name), std::string(name) + " may have 128 bytes at most");
+  settings.*Member = value;
+  return {};
+}
+
+template <std::uint32_t ClassSettings::*Member, std::uint32_t Most>
+Status set_count(ClassSettings& settings, std::string_view name, std::string_view value) {
+  const auto number = read_number(name, value, 0.0, Most);
+  if (!number) return number.error();
+  if (*number != std::floor(*number))
+    return Error::invalid(std::string(name), std::string(name) + " must be a whole number");
+  settings.*Member = static_cast<std::uint32_t>(*number);
+  return {};
+}
+
+template <double ClassSettings::*Member>
+Status set_number(ClassSettings& settings, std::string_view name, std::string_view value) {
+  const auto number = read_number(name, value, 0.0, Member == &ClassSettings::cancel_share ? 1.0 : kMostRate);
+  if (!number) return number.error();
+  settings.*Member = *number;
+  return {};
+}
+
+template <std::optional<double> ClassSettings::*Member>
+Status set_target(ClassSettings& settings, std::string_view name, std::string_view value) {
+  const auto number = read_number(name, value, 0.0, kMostSeconds);
+  if (!number) return number.error();
+  settings.*Member = *number;
+  return {};
+}
+
+const std::map<std::string_view, Setter>& setters() {
+  static const std::map<std::string_view, Setter> kSetters{
+      {"name", set_text<&ClassSettings::name>},
+      {"service_class", set_text<&ClassSettings::service_class>},
+      {"application", set_text<&ClassSettings::application>},
+      {"tenant", set_text<&ClassSettings::tenant>},
+      {"rate", set_number<&ClassSettings::rate>},
+      {"arrivals", set_text<&ClassSettings::arrivals>},
+      {"users", set_count<&ClassSettings::users, kMostUsers>},
+      {"think", set_text<&ClassSettings::think>},
+      {"turns", set_count<&ClassSettings::turns, kMostTurns>},
+      {"prompt", set_text<&ClassSettings::prompt>},
+      {"output", set_text<&ClassSettings::output>},
+      {"shared_prefix", set_count<&ClassSettings::shared_prefix, kMostTokens>},
+      {"cancel_share", set_number<&ClassSettings::cancel_share>},
+      {"cancel_after", set_number<&ClassSettings::cancel_after>},
+      {"ttft", set_target<&ClassSettings::ttft>},
+      {"itl", set_target<&ClassSettings::itl>},
+      {"tpot", set_target<&ClassSettings::tpot>},
+      {"end_to_end", set_target<&ClassSettings::end_to_end>},
+  };
+  return kSetters;
+}
+
+Result<DrawTokens> token_draw(std::string_view field, const std::string& text, std::uint64_t seed) {
+  auto lengths = trace::LengthDistribution::parse(text);
+  if (!lengths) return Error::invalid(std::string(field), std::string(field) + ": " + lengths.error().message);
+  return DrawTokens([lengths = *lengths, seed](std::uint64_t n) { return lengths.draw(seed, n); });
+}
+
+// "2", or "exp:2" for an exponential of that mean.
+Result<DrawDuration> think_draw(const std::string& text, std::uint64_t seed) {
+  std::string_view value = text;
+  const bool random = value.starts_with("exp:");
+  if (random) value.remove_prefix(4);
+  const auto mean = read_number("think", value, 0.0, kMostSeconds);
+  if (!mean) return mean.error();
+  return DrawDuration([mean = *mean, random, seed](std::uint64_t n) {
+    return from_seconds(random ? mean * trace::draw_exponential(seed, n) : mean);
+  });
+}
+
+std::optional<Duration> target(const std::optional<double>& seconds) {
+  return seconds ? std::optional(from_seconds(*seconds)) : std::nullopt;
+}
+
+LoadClass load_class(const ClassSettings& settings) {
+  return {settings.name,
+          settings.service_class,
+          {target(settings.ttft), target(settings.itl), target(settings.tpot), target(settings.end_to_end)}};
+}
+
+// Seeds of what is drawn for one class.
+struct ClassDraws {
+  DrawTokens prompt;
+  DrawTokens output;
+};
+
+Result<ClassDraws> class_draws(const ClassSettings& settings, std::uint64_t seed) {
+  auto prompt = token_draw("prompt", settings.prompt, seed + 1);
+  if (!prompt) return prompt.error();
+  auto output = token_draw("output", settings.output, seed + 2);
+  if (!output) return output.error();
+  return ClassDraws{std::move(*prompt), std::move(*output)};
+}
+
+Status add_class(Load& load, std::vector<std::unique_ptr<RequestSource>>& sources, const ClassSettings& settings,
+                 const LoadPlan& plan) {
+  const auto index = static_cast<std::uint32_t>(load.classes.size());
+  const std::uint64_t seed = plan.seed * 1'000'003U + index * 101U;
+  if ((settings.rate > 0.0) == (settings.users > 0) && settings.arrivals != "burst")
+    return Error::invalid("rate", "class " + settings.name + " needs either a rate (open load) or users (closed load)");
+  auto draws = class_draws(settings, seed);
+  if (!draws) return draws.error();
+  load.classes.push_back(load_class(settings));
+  if (settings.users > 0) {
+    auto think = think_draw(settings.think, seed + 3);
+    if (!think) return think.error();
+    load.closed.push_back({index, settings.users, std::max(settings.turns, 1U), std::move(draws->prompt),
+                           std::move(draws->output), std::move(*think), settings.application, seed,
+                           settings.shared_prefix});
+    return {};
+  }
+  auto arrivals = make_arrivals({.words = settings.arrivals,
+                                 .rate = settings.rate * plan.rate_factor,
+                                 .rate_factor = plan.rate_factor,
+                                 .span = plan.span,
+                                 .most = plan.most,
+                                 .seed = seed + 4});
+  if (!arrivals) return arrivals.error();
+  sources.push_back(make_open_source({index, std::move(*arrivals), std::move(draws->prompt), std::move(draws->output),
+                                      settings.application, settings.tenant, seed, settings.shared_prefix,
+                                      settings.cancel_share, from_seconds(settings.cancel_after)}));
+  return {};
+}
+
+}  // namespace
+
+Status set(ClassSettings& settings, std::string_view name, std::string_view value) {
+  const auto found = setters().find(name);
+  if (found != setters().end()) return found->second(settings, name, value);
+  std::string known;
+  for (const auto& [one, setter] : setters()) known += (known.empty() ? "" : ", ") + std::string(one);
+  return Error::invalid(
+      std::string(name.substr(0, kMostNameBytes)),
+      "a class has no setting '" + std::string(name.substr(0, kMostNameBytes)) + "': there are " + known);
+}
+
+Result<ClassSettings> parse_class(std::string_view text) {
+  ClassSettings settings;
+  while (!text.empty()) {
+    const auto word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    if (word.empty()) continue;
+    const auto equals = word.find('=');
+    if (equals == std::string_view::npos)
+      return Error::invalid("class", "'" + std::string(word.substr(0, 40)) + "' is no NAME=VALUE");
+    if (const auto status = set(settings, word.substr(0, equals), word.substr(equals + 1)); !status)
+      return status.error();
+  }
+  return settings;
+}
+
+void add_usual_targets(ClassSettings& settings) {
+  struct Usual {
+    std::string_view name;
+    double ttft;
+    double itl;
+  };
+  static constexpr std::array<Usual, 4> kUsual{
+      {{"voice", 0.3, 0.06}, {"code", 0.3, 0.06}, {"chat", 1.0, 0.1}, {"agent", 3.0, 0.15}}};
+  for (const auto& usual : kUsual) {
+    if (settings.name != usual.name || settings.ttft || settings.itl || settings.tpot || settings.end_to_end) continue;
+    settings.ttft = usual.ttft;
+    settings.itl = usual.itl;
+  }
+}
+
+Result<Load> make_load(const std::vector<ClassSettings>& classes, const LoadPlan& plan) {
+  Load load;
+  std::vector<std::unique_ptr<RequestSource>> sources;
+  for (const auto& settings : classes) {
+    if (const auto status = add_class(load, sources, settings, plan); !status) return status.error();
+  }
+  if (!sources.empty()) load.source = merge_sources(std::move(sources));
+  return load;
+}
+
+std::string describe_arrivals(const ClassSettings& settings, double rate_factor) {
+  std::array<char, 64> number{};
+  if (settings.users > 0) {
+    return "closed: " + std::to_string(settings.users) + " users, think time " + settings.think + " s, " +
+           std::to_string(settings.turns) + " turns";
+  }
+  if (settings.arrivals == "burst") return "open: all at once";
+  std::snprintf(number.data(), number.size(), "%.4g", settings.rate * rate_factor);
+  return "open: " + settings.arrivals + ", " + number.data() + " requests/s";
+}
+
+}  // namespace takt::load

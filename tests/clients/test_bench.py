@@ -1,0 +1,144 @@
+"""`takt bench` and `takt replay` as people run them, on Takt and on servers that misbehave."""
+import json
+import re
+import signal
+import subprocess
+
+from hostile_server import answer
+from takt_process import BINARY, TaktServer, run, wait_until
+
+
+def bench(*arguments, timeout=120):
+    result = run("bench", *arguments, "--quiet", "--json", "-", timeout=timeout)
+    return result, json.loads(result.stdout) if result.stdout else None
+
+
+def test_a_bench_of_takt_is_complete_and_exact(server):
+    result, report = bench(server.url, "--rate", "20", "--requests", "60", "--warm-up", "0.5", "--prompt", "uniform:200-400",
+                           "--output", "uniform:5-30", "--ttft", "2", "--itl", "1")
+    assert result.returncode == 0, result.stderr
+    assert report["schema"] == "takt-bench/1" and report["valid"] and not report["partial"]
+    everything = report["verdict"]["all"]
+    assert everything["offered"] == 60 and everything["failures"] == {}
+    assert everything["ttft_seconds"]["samples"] == 60
+    # The server's tokenizer is asked, so that every length is exact.
+    assert everything["answers_with_counts"] == 60
+    assert everything["prompts_of_asked_length"] == 60
+    assert everything["outputs_of_asked_length"] == 60
+    assert everything["queue_seconds"]["samples"] == 60
+    assert len(report["requests"]["scheduled_ns"]) >= 60
+    names = [fact["name"] for fact in report["server"]]
+    for wanted in ("maximum sequences", "step budget", "KV allocation", "preemption"):
+        assert wanted in names
+    assert any(fact["name"] == "maximum sequences" and "scheduler.max_sequences" in fact["value"] for fact in report["server"])
+
+
+def test_a_closed_load_with_conversations(server):
+    result, report = bench(server.url, "--users", "3", "--turns", "3", "--requests", "30", "--prompt", "40", "--output", "8",
+                           "--think", "exp:0.01")
+    assert result.returncode == 0, result.stderr
+    assert report["verdict"]["all"]["offered"] == 30
+    assert report["verdict"]["all"]["prefix_hit_rate"] is not None
+    prompts = [tokens for tokens in report["requests"]["prompt_tokens"] if tokens]  # the last ones were cut by the end of the run
+    assert max(prompts) > 2 * min(prompts)
+
+
+def test_classes_are_judged_apart_and_known_to_the_server(server):
+    result, report = bench(server.url, "--class", "name=chat service_class=chat rate=10 output=5 application=app",
+                           "--class", "name=background service_class=background rate=10 output=20", "--duration", "2",
+                           "--warm-up", "0")
+    assert result.returncode == 0, result.stderr
+    assert [one["name"] for one in report["verdict"]["classes"]] == ["chat", "background"]
+    assert [one["name"] for one in report["verdict"]["applications"]] == ["app", "-"]
+    assert report["verdict"]["all"]["failures"] == {}
+
+
+def test_two_runs_are_compared_and_different_work_is_refused(server, tmp_path):
+    for name, length in (("a", 10), ("b", 10), ("c", 20)):
+        result = run("bench", server.url, "--rate", "50", "--requests", "60", "--warm-up", "0", "--quiet", "--output", str(length),
+                     "--json", str(tmp_path / name), "--html", str(tmp_path / "page.html"), "--records", str(tmp_path / "records"))
+        assert result.returncode == 0, result.stderr
+    page = (tmp_path / "page.html").read_text()
+    assert "<svg" in page and "http:" not in page.replace(server.url, "")
+    records = [json.loads(line) for line in (tmp_path / "records").read_text().splitlines()]
+    assert all(len(record["token_arrivals_ns"]) > 1 for record in records[1:] if record["measured"])
+    same = run("bench", "compare", str(tmp_path / "a"), str(tmp_path / "b"))
+    assert same.returncode == 0 and "ttft p50" in same.stdout, same.stderr
+    different = run("bench", "compare", str(tmp_path / "a"), str(tmp_path / "c"))
+    assert different.returncode == 2 and "different work" in different.stderr
+    assert run("bench", "compare", str(tmp_path / "a"), str(tmp_path / "c"), "--force").returncode == 0
+
+
+def test_an_interrupted_run_writes_a_partial_report(server, tmp_path):
+    path = tmp_path / "report.json"
+    process = subprocess.Popen([BINARY, "bench", server.url, "--rate", "50", "--duration", "600", "--warm-up", "0", "--output", "5",
+                                "--json", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: re.search(r"done [1-9]", process.stderr.readline()), "answers")
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    report = json.loads(path.read_text())
+    assert report["partial"] and report["valid"]
+    assert report["verdict"]["all"]["failures"] == {}
+    assert "PARTIAL" in output
+
+
+def test_a_capacity_is_found(start):
+    server = start("--max-sequences", "2", model="fake:length=16,step_ms=10")
+    result, report = bench(server.url, "--rate", "4", "--find-capacity", "--duration", "3", "--warm-up", "0.5", "--ttft", "0.3",
+                           "--itl", "1", "--output", "10", "--tries", "5", "--drain", "5")
+    assert report["capacity"]["trials"], result.stderr
+    assert 2 <= report["capacity"]["requests_per_second"] <= 30  # two seats, 100 ms each
+    assert report["verdict"]["all"]["attainment"] >= 0.9
+
+
+MODELS = b'{"data": [{"id": "m"}]}'
+
+
+def whole(body):
+    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+
+
+def test_a_server_that_is_not_there_and_one_that_is_none(hostile):
+    nobody = run("bench", "http://127.0.0.1:9", "--quiet")
+    assert nobody.returncode == 4 and "no_connection" in nobody.stderr
+    strange = hostile(b"SSH-2.0-server\r\n\r\n")
+    assert run("bench", f"http://127.0.0.1:{strange.port}", "--quiet").returncode != 0
+    html = hostile(whole(b"<html>hello</html>"))
+    assert run("bench", f"http://127.0.0.1:{html.port}", "--quiet").returncode != 0
+    cut = hostile(answer([]))
+    assert run("bench", f"http://127.0.0.1:{cut.port}", "--quiet").returncode != 0
+    for url in ("ftp://x", "http://", "http://a:0"):
+        assert run("bench", url).returncode == 2
+
+
+def test_a_trace_is_replayed_with_its_prefixes(server, tmp_path):
+    trace = tmp_path / "trace.jsonl"
+    rows = [{"timestamp": i * 20, "input_length": 1200, "output_length": 4 + i % 3, "hash_ids": [1, 2, 100 + i]} for i in range(30)]
+    rows.append({"timestamp": 700, "input_length": 900_000, "output_length": 4, "hash_ids": list(range(1758))})
+    trace.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = run("replay", str(trace), server.url, "--quiet", "--json", "-", "--ttft", "5", timeout=120)
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    everything = report["verdict"]["all"]
+    assert everything["offered"] == 30 and everything["failures"] == {}
+    assert everything["prompts_of_asked_length"] == 30 and everything["outputs_of_asked_length"] == 30
+    assert everything["prefix_hit_rate"] > 0.7  # 1,024 of 1,200 tokens, but for the first
+    kept = next(fact["value"] for fact in report["load"] if fact["name"] == "kept")
+    assert kept == "30 of 31 records; dropped 1: longer than the server's context"
+
+
+def test_settings_are_compared_in_turns_and_taken_back(server, tmp_path):
+    trace = tmp_path / "trace.jsonl"
+    trace.write_text("".join(json.dumps({"timestamp": i * 20, "input_length": 600, "output_length": 8, "hash_ids": [i, i + 1000]}) + "\n"
+                             for i in range(30)))
+    (tmp_path / "one.toml").write_text("[scheduler]\nmax_sequences = 64\n")
+    (tmp_path / "two.toml").write_text("[scheduler]\nmax_sequences = 1\n")
+    result = run("replay", str(trace), server.url, "--quiet", "--json", "-", "--configs",
+                 f"{tmp_path}/one.toml,{tmp_path}/two.toml", "--rounds", "2", timeout=120)
+    assert result.returncode == 0, result.stderr
+    comparison = json.loads(result.stdout)["comparisons"][0]
+    assert any("maximum sequences" in warning for warning in comparison["warnings"])
+    assert {one["figure"] for one in comparison["differences"]} >= {"ttft p50", "attainment"}
+    options = json.loads(server.get("/admin/config")[1])["options"]
+    assert options["scheduler.max_sequences"] == {"value": 64, "origin": "default", "run_time": True}
