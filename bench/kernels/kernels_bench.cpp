@@ -229,14 +229,24 @@ void time_attention(ThreadPool& pool, const MachinePeaks& peaks) {
   }
 }
 
-// What it costs to hand out work and wait for it: the mean of runs that follow each other, as in a step.
+// What it costs to hand out work and wait for it: runs of one short item per thread, as in a step, less the item
+// itself.
 void time_barrier(ThreadPool& pool) {
   constexpr int kRuns = 2000;
-  const std::function<void(std::size_t, int)> nothing = [](std::size_t, int) {};
-  const double seconds = best_seconds(20, [&] {
-    for (int i = 0; i < kRuns; ++i) pool.run(static_cast<std::size_t>(pool.threads()), nothing);
-  });
-  std::printf("barrier of %d threads: %.2f us\n", pool.threads(), seconds / kRuns * 1e6);
+  constexpr int kItemSteps = 10'000;  // some microseconds: long enough for every thread to join
+  const std::function<void(std::size_t, int)> item = [](std::size_t, int) {
+    volatile int steps = kItemSteps;
+    while (steps > 0) steps = steps - 1;
+  };
+  const auto seconds_of = [&](std::size_t items) {
+    return best_seconds(20, [&] {
+      for (int i = 0; i < kRuns; ++i) pool.run(items, item);
+    });
+  };
+  const double inline_seconds = seconds_of(1);
+  const double team_seconds = seconds_of(static_cast<std::size_t>(pool.threads()));
+  std::printf("barrier of %d threads: %.2f us beside items of %.1f us\n", pool.threads(),
+              (team_seconds - inline_seconds) / kRuns * 1e6, inline_seconds / kRuns * 1e6);
 }
 
 void time_rows(ThreadPool& pool) {

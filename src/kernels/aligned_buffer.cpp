@@ -12,10 +12,12 @@ namespace takt {
 namespace {
 
 constexpr std::size_t kCacheLine = 64;
+constexpr std::size_t kPage = std::size_t{64} << 10U;  // a multiple of every system's
 constexpr std::size_t kHugePage = std::size_t{2} << 20U;
 
 #if defined(__linux__)
-// `bytes` (whole huge pages) of zeros at a huge page's boundary: a larger mapping, trimmed. Null without memory.
+// `bytes` (whole pages) of zeros at a huge page's boundary: a larger mapping, trimmed. Null without memory. Huge pages
+// only where the memory fills them: many matrices that each end in a half empty one would cost a fifth more memory.
 std::byte* map_huge_pages(std::size_t bytes) {
   if (bytes + kHugePage < bytes) return nullptr;
   void* mapped = ::mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -24,7 +26,7 @@ std::byte* map_huge_pages(std::size_t bytes) {
   const std::size_t before = (kHugePage - reinterpret_cast<std::uintptr_t>(start) % kHugePage) % kHugePage;
   if (before != 0) ::munmap(start, before);
   ::munmap(start + before + bytes, kHugePage - before);
-  ::madvise(start + before, bytes, MADV_HUGEPAGE);  // a wish: without it everything works, a little slower
+  ::madvise(start + before, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);  // a wish: without it a little slower
   return start + before;
 }
 #endif
@@ -47,7 +49,7 @@ bool AlignedBuffer::reserve(std::size_t bytes) {
   if (rounded < bytes) return false;
 #if defined(__linux__)
   if (rounded >= kHugePage) {
-    const std::size_t pages = (rounded + kHugePage - 1) / kHugePage * kHugePage;
+    const std::size_t pages = (rounded + kPage - 1) / kPage * kPage;
     std::byte* memory = map_huge_pages(pages);
     if (memory == nullptr) return false;
     data_ = {memory, Free{pages}};
