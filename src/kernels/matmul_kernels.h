@@ -79,16 +79,25 @@ struct MatmulKernels {
     static constexpr std::size_t kBlocks = 1;
     static constexpr int kOffset = 0;
     static constexpr bool kMins = false;
-    F scales;
-    [[gnu::always_inline]] explicit PlainScales(const Stripe& s) : scales(L::load_half(s.scales)) {}
-    [[gnu::always_inline]] F scale(const Stripe&, std::size_t) const { return scales; }
+    [[gnu::always_inline]] explicit PlainScales(const Stripe&) {}
+    [[gnu::always_inline]] static F scale(const Stripe& s, std::size_t) { return L::load_half(s.scales); }
   };
   template <typename S>
   struct PlainScalesAndMins : PlainScales<S> {
+    using PlainScales<S>::PlainScales;
     static constexpr bool kMins = true;
-    F mins;
-    [[gnu::always_inline]] explicit PlainScalesAndMins(const S& s) : PlainScales<S>(s), mins(L::load_half(s.mins)) {}
-    [[gnu::always_inline]] F min(const S&, std::size_t) const { return mins; }
+    [[gnu::always_inline]] static F min(const S& s, std::size_t) { return L::load_half(s.mins); }
+  };
+  // One scale for all the blocks of a stripe block.
+  template <typename S>
+  struct SharedScales {
+    using Stripe = S;
+    static constexpr std::size_t kBlocks = 8;
+    static constexpr int kOffset = 0;
+    static constexpr bool kMins = false;
+    F scales;
+    [[gnu::always_inline]] explicit SharedScales(const Stripe& s) : scales(L::load_half(s.scales)) {}
+    [[gnu::always_inline]] F scale(const Stripe&, std::size_t) const { return scales; }
   };
   template <typename S>
   struct SubScalesAndMins {
@@ -166,9 +175,8 @@ struct MatmulKernels {
       L::template dot_five_bits<R>(s.lines[block], s.fifth_bits[block], x.values, x.stride, dots);
     }
   };
-  struct Q6_K : PlainScales<StripeQ6_K> {
-    using PlainScales<StripeQ6_K>::PlainScales;
-    static constexpr std::size_t kBlocks = 8;
+  struct Q6_K : SharedScales<StripeQ6_K> {
+    using SharedScales<StripeQ6_K>::SharedScales;
     static constexpr int kShiftOfOffset = 5;  // weights are 32 less than stored
     template <int R>
     [[gnu::always_inline]] static void dot(const StripeQ6_K& s, std::size_t block, const BlockRows& x, I (&dots)[R]) {
@@ -187,9 +195,8 @@ struct MatmulKernels {
       L::template add_six_bits_scaled<R>(s.lines[block], s.top_bits[block], x.values, x.stride, first, second, dots);
     }
   };
-  struct IQ4_XS : PlainScales<StripeIQ4_XS> {
-    using PlainScales<StripeIQ4_XS>::PlainScales;
-    static constexpr std::size_t kBlocks = 8;
+  struct IQ4_XS : SharedScales<StripeIQ4_XS> {
+    using SharedScales<StripeIQ4_XS>::SharedScales;
     template <int R>
     [[gnu::always_inline]] static void dot(const StripeIQ4_XS& s, std::size_t block, const BlockRows& x, I (&dots)[R]) {
       L::template dot_levels<R>(s.lines[block], kNonLinearLevels, x.values, x.stride, dots);
