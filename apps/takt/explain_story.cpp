@@ -157,10 +157,15 @@ std::string span_text(const json::object& span) {
   if (state == "preparing") return line + ": reading, template, tokens, hand-over to the engine";
   if (state == "queued") return line + reasons_text(span);
   if (state == "prefill" || state == "decode") return line + ": " + tokens(number(span, "tokens"));
-  if (state != "preempted") return line;
+  if (state != "preempted" && state != "swapped") return line;
   line += " by " + text(span, "in_favour_of") + " work";
-  line += text(span, "kind") == "seat" ? ", which took its seat"
-                                       : ", " + tokens(number(span, "dropped_tokens")) + " to compute again";
+  if (state == "swapped") {
+    line += ", " + tokens(number(span, "swapped_tokens")) + " kept in the swap arena";
+  } else if (text(span, "kind") == "seat") {
+    line += ", which took its seat";
+  } else {
+    line += ", " + tokens(number(span, "dropped_tokens")) + " to compute again";
+  }
   return line + reasons_text(span);
 }
 

@@ -96,12 +96,18 @@ Status InferenceServer::make_engine(ServableModel& model, ModelIndex index) {
   const auto samples = measure_steps(*model.executor, clock_, options.warm_up);
   if (!samples) return samples.error();
   measured_steps_.push_back(fit_step_time(*samples));
-  auto step_time = std::make_unique<LinearStepTimeModel>(measured_steps_.back());
-  const StepTimeTerms& terms = measured_steps_.back();
+  StepTimeTerms& terms = measured_steps_.back();
+  if (model.swap) {
+    const auto copy = measure_block_copy(*model.executor, clock_);
+    if (!copy) return copy.error();
+    terms.per_swapped = *copy;
+  }
+  auto step_time = std::make_unique<LinearStepTimeModel>(terms);
   SchedulerTape* tape =
-      step_log_ ? &step_log_->tape(index, {terms.per_step, terms.per_token, terms.per_attended}) : nullptr;
-  auto engine =
-      Engine::create(std::move(model.executor), clock_, options, {&delivery_, &metrics_}, std::move(step_time), tape);
+      step_log_ ? &step_log_->tape(index, {terms.per_step, terms.per_token, terms.per_attended, terms.per_swapped})
+                : nullptr;
+  auto engine = Engine::create(std::move(model.executor), clock_, options, {&delivery_, &metrics_},
+                               std::move(step_time), tape, std::move(model.swap));
   if (!engine) return engine.error();
   engines_.push_back(std::move(*engine));
   return {};
@@ -211,7 +217,13 @@ std::string InferenceServer::metrics_text() const {
   std::vector<metrics::KvBlocks> memory;
   for (const auto& engine : engines_) {
     const EngineStatus status = engine->status();
-    memory.push_back({status.blocks_total, status.blocks_owned, status.blocks_cached, status.blocks_free});
+    const SwapStatus& swap = status.swap;
+    memory.push_back({status.blocks_total,
+                      status.blocks_owned,
+                      status.blocks_cached,
+                      status.blocks_free,
+                      {swap.arena_bytes, swap.used_bytes, swap.bytes_out, swap.bytes_in, swap.time_out, swap.time_in,
+                       swap.failed_writes, swap.failed_reads}});
   }
   return metrics_.text(memory);
 }

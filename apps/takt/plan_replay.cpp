@@ -19,7 +19,12 @@ std::string entry_text(const PlanEntry& entry) {
 
 std::string drop_text(const PlanDrop& drop) {
   return "sequence " + std::to_string(drop.sequence.value) + " keeps " + std::to_string(drop.keep_tokens) +
-         " tokens, for " + to_string(drop.in_favour_of);
+         " tokens, for " + to_string(drop.in_favour_of) + (drop.kind == PreemptionKind::kSwap ? ", swapped" : "");
+}
+
+std::string swap_in_text(const PlanSwapIn& swap_in) {
+  return "sequence " + std::to_string(swap_in.sequence.value) + " back to " + std::to_string(swap_in.computed) +
+         ", blocks to " + std::to_string(swap_in.cover_tokens);
 }
 
 std::string wait_text(const QueueWait& wait) {
@@ -48,9 +53,13 @@ std::optional<std::string> compare_lists(const char* name, const List& logged, c
 std::optional<std::string> difference(const StepPlan& logged, const StepPlan& replayed) {
   if (auto d = compare_lists("entry", logged.entries, replayed.entries, entry_text)) return d;
   if (auto d = compare_lists("drop", logged.drops, replayed.drops, drop_text)) return d;
+  if (auto d = compare_lists("swap-in", logged.swap_ins, replayed.swap_ins, swap_in_text)) return d;
+  const auto name_of = [](SequenceId sequence) { return std::to_string(sequence.value); };
+  if (auto d = compare_lists("fetch", logged.fetches, replayed.fetches, name_of)) return d;
   if (auto d = compare_lists("wait", logged.waits, replayed.waits, wait_text)) return d;
   if (auto d = compare("tokens", logged.features.tokens, replayed.features.tokens)) return d;
   if (auto d = compare("padding rows", logged.features.padding_rows, replayed.features.padding_rows)) return d;
+  if (auto d = compare("swapped blocks", logged.features.swapped_blocks, replayed.features.swapped_blocks)) return d;
   if (auto d = compare("predicted nanoseconds", logged.predicted.count(), replayed.predicted.count())) return d;
   if (auto d = compare("budget nanoseconds", logged.budget.count(), replayed.budget.count())) return d;
   return compare("overrun", int{logged.beat_overrun}, int{replayed.beat_overrun});
@@ -62,7 +71,7 @@ class ReplayedEngine {
   ReplayedEngine(const metrics::EngineStarted& started, ModelIndex model)
       : memory_(started.memory),
         scheduler_(started.options, model),
-        step_time_({started.terms[0], started.terms[1], started.terms[2]}) {}
+        step_time_({started.terms[0], started.terms[1], started.terms[2], started.terms[3]}) {}
 
   void on(const metrics::SequenceAdded& added, TimePoint at) { scheduler_.add(added.facts, at); }
 
@@ -73,6 +82,7 @@ class ReplayedEngine {
 
   void on(const metrics::OptionsChanged& changed, TimePoint at) { scheduler_.reconfigure(changed.options, at); }
   void on(const metrics::ReserveSet& reserve) { scheduler_.set_reserve(reserve.sequence, reserve.tokens); }
+  void on(const metrics::SwappedLost& lost) { scheduler_.lose_swapped(lost.sequence, lost.computed); }
 
   std::optional<std::string> on(const metrics::StepPlanned& planned, TimePoint at) {
     const CapacityView view = view_of(planned, at);
@@ -80,6 +90,7 @@ class ReplayedEngine {
     auto differs = difference(planned.plan, plan_);
     if (differs) return "step " + std::to_string(planned.plan.id.value) + ": " + *differs;
     if (!plan_.drops.empty()) scheduler_.apply_drops(plan_, at);
+    scheduler_.apply_swap_ins(plan_);
     return std::nullopt;
   }
 
@@ -93,6 +104,7 @@ class ReplayedEngine {
   CapacityView view_of(const metrics::StepPlanned& planned, TimePoint at) {
     CapacityView view = planned.view;
     view.total = memory_.total;
+    view.swap.total_pages = memory_.swap.total_pages;
     std::vector<CachedPrefix> prefixes;
     for (const SequenceId head : scheduler_.queue_heads(at)) {
       const auto found = std::find_if(view.prefixes.begin(), view.prefixes.end(),
@@ -126,6 +138,7 @@ class Replay {
     if (const auto* removed = std::get_if<metrics::SequenceRemoved>(&record.what)) replayed.on(*removed, record.at);
     if (const auto* changed = std::get_if<metrics::OptionsChanged>(&record.what)) replayed.on(*changed, record.at);
     if (const auto* reserve = std::get_if<metrics::ReserveSet>(&record.what)) replayed.on(*reserve);
+    if (const auto* lost = std::get_if<metrics::SwappedLost>(&record.what)) replayed.on(*lost);
     if (const auto* planned = std::get_if<metrics::StepPlanned>(&record.what)) {
       report_.difference = replayed.on(*planned, record.at);
       if (!report_.difference) ++report_.plans;

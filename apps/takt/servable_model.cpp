@@ -13,6 +13,7 @@
 #include "model/load.h"
 #include "model/matrix_work.h"
 #include "readable_bytes.h"
+#include "swap/open_store.h"
 
 namespace takt::app {
 namespace {
@@ -118,12 +119,25 @@ Result<ServableModel> weights_model(const ModelSource& source, const config::Ser
   return model;
 }
 
+// Every model has an arena of its own.
+Status add_swap_arena(const SwapOptions& options, const Clock& clock, ServableModel& model) {
+  if (!options.wanted()) return {};
+  auto store = open_swap_store(options, model.executor->capabilities().groups, available_memory_bytes(), clock);
+  if (!store) return store.error();
+  const SwapStoreInfo& info = (*store)->info();
+  model.notes.push_back("swap arena: " + readable_bytes(info.page_bytes * info.pages) + ", " + info.description);
+  model.swap = std::move(*store);
+  return {};
+}
+
 }  // namespace
 
 Result<ServableModel> load_servable_model(const ModelSource& source, const config::ServerConfig& config, int threads,
                                           const Clock& clock, const LoadProgress& progress) {
-  if (source.script) return script_model(source, clock);
-  return weights_model(source, config, threads, clock, progress);
+  auto model = source.script ? script_model(source, clock) : weights_model(source, config, threads, clock, progress);
+  if (!model) return model;
+  if (const auto status = add_swap_arena(config.engine.swap, clock, *model); !status) return status.error();
+  return model;
 }
 
 }  // namespace takt::app

@@ -12,6 +12,7 @@
 #include "metrics/counts.h"
 #include "model/weight_source.h"
 #include "model_source.h"
+#include "swap/swap_store.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
 
@@ -20,6 +21,7 @@ namespace takt::app {
 struct ServableModel {
   std::string name;
   std::unique_ptr<Executor> executor;
+  std::unique_ptr<SwapStore> swap;  // null: there is no arena
   std::shared_ptr<const Tokenizer> tokenizer;
   std::shared_ptr<const ChatTemplate> chat_template;  // null: the model has none
   metrics::ModelWork work;

@@ -41,6 +41,8 @@ constexpr Flag kFlags[] = {
     {"--kv-blocks", "compute.kv_blocks", "Size of the KV cache in blocks"},
     {"--drain-seconds", "server.drain_seconds", "How long running answers may finish after SIGTERM"},
     {"--metrics-compat", "server.metrics_compat", "Metrics also under the names of another server: vllm"},
+    {"--swap-path", "kv.swap_path", "Directory for the KV memory of preempted requests (docs/operating.md)"},
+    {"--swap-bytes", "kv.swap_bytes", "Size of the swap arena; without --swap-path it is in memory"},
     {"--step-log", "server.step_log", "Write what is planned in each step to this file (takt steps)"},
     {"--log-level", "server.log_level", "trace, debug, info, warning, error, critical or off"},
 };

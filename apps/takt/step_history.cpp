@@ -29,6 +29,8 @@ void StepHistory::take(metrics::StepRecord& record) {
     state_.add(*added);
   } else if (const auto* removed = std::get_if<metrics::SequenceRemoved>(&record.what)) {
     state_.remove(removed->sequence);
+  } else if (const auto* lost = std::get_if<metrics::SwappedLost>(&record.what)) {
+    state_.lose(*lost);
   } else if (auto* planned = std::get_if<metrics::StepPlanned>(&record.what)) {
     state_.plan(planned->view, planned->plan);
     StepView view;
@@ -61,6 +63,8 @@ std::vector<StepCell> StepHistory::cells() const {
       cell.tokens = entry->token_count;
     } else if (lives.running) {
       cell.state = CellState::kPaused;
+    } else if (lives.swapped_until > lives.computed) {
+      cell.state = CellState::kSwapped;
     } else if (lives.cover > 0 || lives.known > lives.added.facts.prompt_tokens) {
       cell.state = CellState::kPreempted;
     }

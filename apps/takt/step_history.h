@@ -18,6 +18,7 @@ enum class CellState : std::uint8_t {
   kDecode,     // one token is generated
   kPreempted,  // lost its seat
   kPaused,     // has a seat, and the step had no time for it
+  kSwapped,    // lost its seat; what it had computed is in the swap arena
 };
 
 struct StepCell {

@@ -23,11 +23,11 @@ constexpr std::size_t kMostRows = 48;
 constexpr const char* kStyle = R"(
   text { font: 12px system-ui, sans-serif; fill: #444 }
   .decode { fill: #1f6f8b } .prefill { fill: #e0a030 } .preempted { fill: #b03a5b } .waiting { fill: #cfd4d8 }
-  .paused { fill: #9fb8c4 } .target { stroke: #c0392b; stroke-dasharray: 5 4; fill: none }
+  .swapped { fill: #7a5ba6 } .paused { fill: #9fb8c4 } .target { stroke: #c0392b; stroke-dasharray: 5 4; fill: none }
   .axis { stroke: #999; fill: none } .limit { fill: #c0392b }
   @media (prefers-color-scheme: dark) {
     text { fill: #ccc } .decode { fill: #5fb3cf } .prefill { fill: #e6b450 } .preempted { fill: #e0708f } .waiting { fill: #4a5056 }
-    .paused { fill: #55707e } .axis { stroke: #777 } .target { stroke: #ff7b6b } .limit { fill: #ff7b6b }
+    .swapped { fill: #a98bd8 } .paused { fill: #55707e } .axis { stroke: #777 } .target { stroke: #ff7b6b } .limit { fill: #ff7b6b }
   }
 )";
 
@@ -36,10 +36,12 @@ struct Kind {
   const char* name;
   const char* legend;
 };
-constexpr std::array kKinds = {
-    Kind{CellState::kPrefill, "prefill", "prefill"}, Kind{CellState::kDecode, "decode", "decode"},
-    Kind{CellState::kPaused, "paused", "no time in this step"}, Kind{CellState::kPreempted, "preempted", "preempted"},
-    Kind{CellState::kWaiting, "waiting", "waiting for its first seat"}};
+constexpr std::array kKinds = {Kind{CellState::kPrefill, "prefill", "prefill"},
+                               Kind{CellState::kDecode, "decode", "decode"},
+                               Kind{CellState::kPaused, "paused", "no time in this step"},
+                               Kind{CellState::kPreempted, "preempted", "preempted"},
+                               Kind{CellState::kSwapped, "swapped", "swapped out"},
+                               Kind{CellState::kWaiting, "waiting", "waiting for its first seat"}};
 
 const char* name_of(CellState state) {
   return std::find_if(kKinds.begin(), kKinds.end(), [&](const Kind& kind) { return kind.state == state; })->name;

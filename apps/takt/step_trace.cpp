@@ -8,7 +8,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr const char* kNames[] = {"waiting", "prefill", "decode", "preempted", "paused"};
+constexpr const char* kNames[] = {"waiting", "prefill", "decode", "preempted", "paused", "swapped"};
 // The engine's own track stands above those of its sequences.
 constexpr std::uint64_t kStepTrack = 0;
 

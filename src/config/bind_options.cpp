@@ -68,7 +68,10 @@ void bind(OptionTable& table, SchedulerOptions& sched) {
       "scheduler.reserve", sched.reserve,
       {{"paged", KvReserve::kPaged}, {"worst_case", KvReserve::kWorstCase}, {"context", KvReserve::kContext}});
   table.add_enum("scheduler.preemption", sched.preemption,
-                 {{"none", PreemptionRule::kNone}, {"recompute", PreemptionRule::kRecompute}});
+                 {{"none", PreemptionRule::kNone},
+                  {"recompute", PreemptionRule::kRecompute},
+                  {"swap", PreemptionRule::kSwap},
+                  {"auto", PreemptionRule::kAuto}});
   table.add_enum("scheduler.order", sched.order,
                  {{"fcfs", OrderRule::kFcfs}, {"fair", OrderRule::kFair}, {"deadline", OrderRule::kDeadline}});
   table.add_integer("scheduler.max_overtakes", sched.max_overtakes, 1, 1'000'000);
@@ -107,6 +110,9 @@ void bind(OptionTable& table, EngineOptions& engine) {
   table.add_switch("kv.prefix_cache", engine.kv.prefix_cache);
   table.add_duration("kv.linger_ms", engine.kv.linger, kMillisecond, 0, 3'600'000);
   table.add_real("kv.pinned_share", engine.kv.pinned_share, 0.0, 0.9);
+  table.add_text("kv.swap_path", engine.swap.path);
+  table.add_integer("kv.swap_bytes", engine.swap.bytes, 0, kTebibyte);
+  table.add_integer("kv.swap_staging_bytes", engine.swap.staging_bytes, 1 << 20, kTebibyte);
   const std::size_t steps = table.options().size();
   table.add_duration("engine.stall_after_ms", engine.stall_after, kMillisecond, 100, 3'600'000);
   table.add_integer("engine.step_retries", engine.step_retries, 0, 100);

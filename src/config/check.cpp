@@ -78,6 +78,8 @@ Status check(const char* tier, const QueueLimits& queue) {
 
 Status check(const EngineOptions& engine) {
   if (auto status = check(engine.sched); !status) return status;
+  if (engine.sched.preemption == PreemptionRule::kSwap && !engine.swap.wanted())
+    return contradiction("scheduler.preemption", "swap needs an arena: give kv.swap_path or kv.swap_bytes");
   if (engine.stall_after <= engine.sched.max_step) {
     return contradiction("engine.stall_after_ms",
                          "must be more than scheduler.max_step_ms: every long step would count as a stall");

@@ -32,7 +32,7 @@ struct Accepted {
 // took it in; it is published with that step's other events, since a step that fails admits nobody.
 struct Admitted {
   RequestId request;
-  std::uint32_t cached_tokens = 0;  // prompt tokens found in the prefix cache
+  std::uint32_t cached_tokens = 0;      // prompt tokens found in the prefix cache
   PrefixMiss miss = PrefixMiss::kNone;  // why no more were
 };
 
@@ -66,6 +66,7 @@ struct Preempted {
   std::uint32_t dropped_tokens = 0;     // to be computed again
   Tier in_favour_of = Tier::kRealtime;  // of what took its place
   WaitTimes waited{};                   // by reason, all its waits so far
+  std::uint32_t swapped_tokens = 0;     // to be copied back from the swap arena
 };
 
 // One choice ended.
@@ -101,6 +102,13 @@ struct Delivered {
   AnswerOutcome outcome = AnswerOutcome::kAnswered;
 };
 
+// What a waiting choice had in the swap arena is lost (a read or write failed): it is computed again.
+struct SwapLost {
+  RequestId request;
+  std::uint32_t choice = 0;
+  std::uint32_t tokens = 0;
+};
+
 // One step was committed. Latencies of single requests are taken from the events above.
 struct StepCommitted {
   ModelIndex model;
@@ -132,8 +140,8 @@ struct StepFailed {
 
 struct Event {
   TimePoint at;
-  std::variant<Accepted, Admitted, Seated, TokenSampled, PromptScored, Preempted, ChoiceFinished, Closed, Delivered,
-               StepCommitted, IdleWhileWorkWaits, StepFailed>
+  std::variant<Accepted, Admitted, Seated, TokenSampled, PromptScored, Preempted, SwapLost, ChoiceFinished, Closed,
+               Delivered, StepCommitted, IdleWhileWorkWaits, StepFailed>
       what;
 };
 

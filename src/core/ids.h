@@ -17,5 +17,6 @@ using ClassIndex = StrongId<struct ClassTag, std::uint32_t>;  // a service class
 inline constexpr ClassIndex kNoClass{~std::uint32_t{0}};
 using GroupId = StrongId<struct GroupTag, std::uint32_t>;  // a KV group: layers that share block geometry and lifetime
 using BlockId = StrongId<struct BlockTag, std::uint32_t>;  // a KV block inside a group
+using PageId = StrongId<struct PageTag, std::uint32_t>;    // a place in the swap arena
 
 }  // namespace takt

@@ -26,7 +26,8 @@ struct GroupCounts {
   }
   // Stops at 0.
   GroupCounts& operator-=(const GroupCounts& other) {
-    for (std::size_t g = 0; g < kMaxKvGroups; ++g) blocks[g] -= blocks[g] < other.blocks[g] ? blocks[g] : other.blocks[g];
+    for (std::size_t g = 0; g < kMaxKvGroups; ++g)
+      blocks[g] -= blocks[g] < other.blocks[g] ? blocks[g] : other.blocks[g];
     return *this;
   }
   friend GroupCounts operator+(GroupCounts a, const GroupCounts& b) { return a += b; }
@@ -56,6 +57,15 @@ struct BlockGeometry {
     return counts;
   }
   std::uint32_t align_down(std::uint32_t tokens) const { return tokens / alignment * alignment; }
+  // Pages of the swap arena for so many positions, and blocks of all groups in one.
+  std::uint32_t pages_for(std::uint32_t tokens) const {
+    return static_cast<std::uint32_t>((std::uint64_t{tokens} + alignment - 1) / alignment);
+  }
+  std::uint32_t page_blocks() const {
+    std::uint32_t sum = 0;
+    for (const std::uint32_t count : blocks_for(alignment).blocks) sum += count;
+    return sum;
+  }
 };
 
 // `groups` holds 1 to kMaxKvGroups entries with block_tokens >= 1.

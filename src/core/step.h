@@ -30,12 +30,28 @@ struct PlanEntry {
       0;  // its block tables must reach so far: at least first_position + token_count; a whole prompt on admission
 };
 
+// What becomes of computed tokens whose blocks are given up.
+enum class PreemptionKind : std::uint8_t {
+  kRecompute,  // they are computed again
+  kSwap,       // they are copied to the swap arena first, and back later
+};
+
 // Tail blocks given up so that others can run: `computed` falls back to `keep_tokens`, and the sequence waits to
-// resume. Drops stand even when the step fails: what was given up may be overwritten by then.
+// resume. Drops stand even when the step fails: what was given up may be overwritten by then. One that gives up
+// computed tokens by kRecompute also gives up what the sequence has in the arena.
 struct PlanDrop {
   SequenceId sequence;
   std::uint32_t keep_tokens = 0;
   Tier in_favour_of = Tier::kRealtime;  // tier of the sequence that needed the blocks
+  PreemptionKind kind = PreemptionKind::kRecompute;
+};
+
+// Pages of a waiting sequence are copied back from the arena: its tables reach `cover_tokens` from then on, and
+// `computed` grows. Stands even when the step fails, as drops do.
+struct PlanSwapIn {
+  SequenceId sequence;
+  std::uint32_t computed = 0;  // afterwards
+  std::uint32_t cover_tokens = 0;
 };
 
 enum class QueueKind : std::uint8_t {
@@ -48,7 +64,7 @@ struct QueueWait {
   Tier tier = Tier::kRealtime;
   QueueKind queue = QueueKind::kUnstarted;
   WaitReason reason = WaitReason::kNone;
-  std::uint32_t requests = 0;         // sequences that got nothing in this step
+  std::uint32_t requests = 0;           // sequences that got nothing in this step
   ClassIndex service_class = kNoClass;  // of unstarted ones: every class has a queue of its own
 };
 
@@ -70,6 +86,7 @@ struct StepFeatures {
   std::uint32_t padding_rows = 0;        // of these, computed for nobody: a static batch pads
   std::uint32_t logits_rows = 0;         // rows that want logits
   std::uint64_t attended_positions = 0;  // sum over rows of the positions each attends to
+  std::uint32_t swapped_blocks = 0;      // copied out or back before its rows are computed
 };
 
 // Positions attended to by `count` rows that start at `first`: row p sees p + 1 positions.
@@ -80,8 +97,10 @@ inline std::uint64_t attended_by(std::uint32_t first, std::uint32_t count) {
 struct StepPlan {
   StepId id;
   ModelIndex model;
-  std::vector<PlanEntry> entries;  // in the order of the step
-  std::vector<PlanDrop> drops;     // applied before the entries
+  std::vector<PlanEntry> entries;    // in the order of the step
+  std::vector<PlanDrop> drops;       // applied before the entries
+  std::vector<PlanSwapIn> swap_ins;  // after the drops, before the entries
+  std::vector<SequenceId> fetches;   // whose pages shall be read ahead from the arena, most urgent first
   std::vector<QueueWait> waits;
   AdmissionPressure pressure;
   StepFeatures features;
@@ -89,7 +108,7 @@ struct StepPlan {
   Duration budget{0};         // what the step was allowed to take
   bool beat_overrun = false;  // decode rows alone need longer than the budget
 
-  bool empty() const { return entries.empty() && drops.empty(); }
+  bool empty() const { return entries.empty() && drops.empty() && swap_ins.empty(); }
 };
 
 // What the executor sees: the plan's entries with their tokens and block tables. All spans live until collect() has

@@ -9,7 +9,8 @@ namespace takt {
 class StepTimeModel {
  public:
   virtual ~StepTimeModel() = default;
-  // Grows with every feature. Finite; zero for a step without tokens.
+  // Grows with every feature. Finite; zero for a step without tokens that copies no blocks, and never more for a step
+  // without tokens than its copies take.
   virtual Duration predict(const StepFeatures& features) const = 0;
   // Learns from a committed step.
   virtual void observe(const StepFeatures& features, Duration measured) = 0;

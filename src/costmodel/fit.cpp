@@ -94,7 +94,7 @@ StepTimeTerms fit_step_time(std::span<const StepSample> samples) {
       best = w;
     }
   }
-  return {best[0], best[1], best[2]};
+  return {best[0], best[1], best[2], 0.0};
 }
 
 }  // namespace takt

@@ -22,10 +22,11 @@ double bounded(double term) {
 }  // namespace
 
 LinearStepTimeModel::LinearStepTimeModel(const StepTimeTerms& terms)
-    : terms_{bounded(terms.per_step), bounded(terms.per_token), bounded(terms.per_attended)} {}
+    : terms_{bounded(terms.per_step), bounded(terms.per_token), bounded(terms.per_attended),
+             bounded(terms.per_swapped)} {}
 
 Duration LinearStepTimeModel::predict(const StepFeatures& features) const {
-  if (features.tokens == 0) return Duration::zero();
+  if (features.tokens == 0 && features.swapped_blocks == 0) return Duration::zero();
   return from_seconds(std::min(terms_.seconds(features), kLongestStep));
 }
 
@@ -35,17 +36,18 @@ void LinearStepTimeModel::observe(const StepFeatures& features, Duration measure
   const double error = to_seconds(measured) - predicted;
   recent_errors_[observed_++ % kRecent] = std::abs(error);
 
-  const std::array<double, 3> share = {
+  const std::array<double, 4> share = {
       terms_.per_step / predicted, terms_.per_token * features.tokens / predicted,
-      terms_.per_attended * static_cast<double>(features.attended_positions) / predicted};
-  const double norm = share[0] * share[0] + share[1] * share[1] + share[2] * share[2];
+      terms_.per_attended * static_cast<double>(features.attended_positions) / predicted,
+      terms_.per_swapped * features.swapped_blocks / predicted};
+  const double norm = share[0] * share[0] + share[1] * share[1] + share[2] * share[2] + share[3] * share[3];
   const double relative = error / predicted;
   const auto corrected = [&](double term, double term_share) {
     const double change = std::clamp(kRate * relative * term_share / norm, -kMaxChange, kMaxChange);
     return bounded(term * (1 + change));
   };
   terms_ = {corrected(terms_.per_step, share[0]), corrected(terms_.per_token, share[1]),
-            corrected(terms_.per_attended, share[2])};
+            corrected(terms_.per_attended, share[2]), corrected(terms_.per_swapped, share[3])};
 }
 
 Duration LinearStepTimeModel::error_quantile(double p) const {

@@ -1,4 +1,4 @@
-// The step-time model: three terms, fitted from a measured warm-up and corrected by every committed step.
+// The step-time model: four terms, measured in a warm-up and corrected by every committed step.
 #pragma once
 
 #include <array>

@@ -148,7 +148,7 @@ class Engine::Impl {
  public:
   Impl(std::unique_ptr<Executor> executor, const Clock& clock, EngineOptions given, const EngineOptions& options,
        std::vector<EventSink*> sinks, std::unique_ptr<KvCache> kv, std::unique_ptr<StepTimeModel> step_time,
-       SchedulerTape* tape)
+       SchedulerTape* tape, std::unique_ptr<SwapStore> swap)
       : executor_(std::move(executor)),
         clock_(clock),
         given_(std::move(given)),
@@ -157,7 +157,8 @@ class Engine::Impl {
         kv_(std::move(kv)),
         step_time_(std::move(step_time)),
         door_(door_limits(options)),
-        loop_({*executor_, clock, *kv_, *step_time_, door_, board_, std::move(sinks), tape}, options, options.sched) {
+        loop_({*executor_, clock, *kv_, *step_time_, door_, board_, std::move(sinks), tape, std::move(swap)}, options,
+              options.sched) {
     board_.note_progress(clock.now());
   }
 
@@ -181,6 +182,9 @@ class Engine::Impl {
       return beyond("scheduler.max_step_tokens", caps.max_step_tokens);
     if (options.kv.prefix_cache != given_.kv.prefix_cache)
       return Error{ErrorCode::kUnsupported, "kv.prefix_cache needs a restart.", "kv.prefix_cache"};
+    const bool same_arena = options.swap.path == given_.swap.path && options.swap.bytes == given_.swap.bytes &&
+                            options.swap.staging_bytes == given_.swap.staging_bytes;
+    if (!same_arena) return Error{ErrorCode::kUnsupported, "The swap arena needs a restart.", "kv.swap_path"};
     const Result<EngineOptions> effective = effective_options(options, caps);
     return effective.ok() ? Status() : Status(effective.error());
   }
@@ -352,7 +356,8 @@ class Engine::Impl {
 
 Result<std::unique_ptr<Engine>> Engine::create(std::unique_ptr<Executor> executor, const Clock& clock,
                                                EngineOptions options, std::vector<EventSink*> sinks,
-                                               std::unique_ptr<StepTimeModel> step_time, SchedulerTape* tape) {
+                                               std::unique_ptr<StepTimeModel> step_time, SchedulerTape* tape,
+                                               std::unique_ptr<SwapStore> swap) {
   const ExecutorCapabilities& caps = executor->capabilities();
   if (const Status complete = check_capabilities(caps); !complete.ok()) return complete.error();
   const EngineOptions given = options;
@@ -368,10 +373,16 @@ Result<std::unique_ptr<Engine>> Engine::create(std::unique_ptr<Executor> executo
     }
     Result<std::vector<StepSample>> samples = measure_steps(*executor, clock, options.warm_up);
     if (!samples.ok()) return samples.error();
-    step_time = std::make_unique<LinearStepTimeModel>(fit_step_time(samples.value()));
+    StepTimeTerms terms = fit_step_time(samples.value());
+    if (swap) {
+      const Result<double> copy = measure_block_copy(*executor, clock);
+      if (!copy.ok()) return copy.error();
+      terms.per_swapped = copy.value();
+    }
+    step_time = std::make_unique<LinearStepTimeModel>(terms);
   }
   auto impl = std::make_unique<Impl>(std::move(executor), clock, given, options, std::move(sinks),
-                                     std::move(kv.value()), std::move(step_time), tape);
+                                     std::move(kv.value()), std::move(step_time), tape, std::move(swap));
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
 }
 

@@ -16,6 +16,7 @@
 #include "engine/options.h"
 #include "engine/status.h"
 #include "exec/executor.h"
+#include "swap/swap_store.h"
 
 namespace takt {
 
@@ -37,12 +38,14 @@ class Engine final : public Submitter {
  public:
   // Checks the options against the executor, measures it (options.warm_up) and fits the step-time model. `clock`,
   // `sinks` and what they point to outlive the engine. `step_time`: a model of the caller's own instead of the measured
-  // one. `tape`: records what is planned; null: nothing does. Errors: kInvalidArgument, field = the option that
-  // contradicts another; the executor's own.
+  // one. `tape`: records what is planned; null: nothing does. `swap`: the arena for pages of swap_page_bytes() of the
+  // executor's groups; null: none. Errors: kInvalidArgument, field = the option that contradicts another; the
+  // executor's own.
   static Result<std::unique_ptr<Engine>> create(std::unique_ptr<Executor> executor, const Clock& clock,
                                                 EngineOptions options, std::vector<EventSink*> sinks,
                                                 std::unique_ptr<StepTimeModel> step_time = nullptr,
-                                                SchedulerTape* tape = nullptr);
+                                                SchedulerTape* tape = nullptr,
+                                                std::unique_ptr<SwapStore> swap = nullptr);
   ~Engine() override;  // stop()
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;

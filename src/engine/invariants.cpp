@@ -1,12 +1,18 @@
 #include "engine/invariants.h"
 
+#include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 namespace takt {
 
 std::vector<std::string> broken_rules(const SequenceStore& store, const std::vector<SequenceView>& views,
-                                      const KvSnapshot& kv) {
+                                      const MemorySnapshot& memory) {
+  const KvSnapshot& kv = memory.kv;
   std::vector<std::string> broken = broken_kv_rules(kv);
+  for (std::string& rule : broken_swap_rules(memory.swap)) broken.push_back(std::move(rule));
+  std::unordered_map<SequenceId, std::size_t> swapped_pages;
+  for (const SwapSnapshot::Tail& tail : memory.swap.tails) swapped_pages[tail.sequence] = tail.pages.size();
   std::unordered_map<SequenceId, const TableSnapshot*> tables;
   for (const TableSnapshot& table : kv.tables) tables.emplace(table.sequence, &table);
 
@@ -34,6 +40,12 @@ std::vector<std::string> broken_rules(const SequenceStore& store, const std::vec
       if (table->second->blocks[g].size() != (view.cover + size - 1) / size)
         fail(view.sequence, "has another table length than planned with");
     }
+    const std::uint32_t swapped = view.swapped_until - std::min(view.swapped_until, view.computed);
+    const std::uint32_t page = std::max(1U, memory.swap.page_tokens);
+    const auto pages = swapped_pages.extract(view.sequence);
+    if ((pages.empty() ? 0 : pages.mapped()) != (swapped + page - 1) / page)
+      fail(view.sequence, "has other pages in the swap arena than it is planned with");
+    if (view.state == SequenceState::kRunning && swapped > 0) fail(view.sequence, "runs while it is swapped out");
     const bool never_started = view.state == SequenceState::kUnstarted || view.state == SequenceState::kSibling;
     if (never_started && view.cover != 0) fail(view.sequence, "holds blocks before it started");
     if ((view.state == SequenceState::kRunning) != record->open_in_executor)
@@ -46,6 +58,7 @@ std::vector<std::string> broken_rules(const SequenceStore& store, const std::vec
   if (alive != views.size())
     broken.push_back("the scheduler knows " + std::to_string(views.size()) + " of " + std::to_string(alive) +
                      " sequences");
+  if (!swapped_pages.empty()) broken.push_back("there are swap pages of unknown sequences");
   if (tables.size() != views.size()) broken.push_back("there are block tables of unknown sequences");
   return broken;
 }

@@ -144,6 +144,7 @@ void Lifecycle::end_choice(SequenceRecord& s, FinishReason reason, Error error, 
   if (natural_end) scheduler_.note_length(s.id);
   scheduler_.remove(s.id, now);
   if (tape_ != nullptr) tape_->removed(s.id, natural_end, now);
+  swap_.release(s.id);
   kv_.close(s.id, natural_end ? SequenceEnd::kTurnEnded : SequenceEnd::kGone);
   close_in_executor(s);
   door_.leave(record.ticket, 1);

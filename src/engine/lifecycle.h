@@ -8,6 +8,7 @@
 #include "engine/event_log.h"
 #include "engine/mailbox.h"
 #include "engine/sequence_store.h"
+#include "engine/swap_traffic.h"
 #include "exec/executor.h"
 #include "kv/kv_cache.h"
 #include "sched/scheduler.h"
@@ -15,11 +16,27 @@
 
 namespace takt {
 
+// All that must hear of a request's coming and going.
+struct LifecycleParts {
+  Executor& executor;
+  KvCache& kv;
+  Scheduler& scheduler;
+  Door& door;
+  EventLog& events;
+  SwapTraffic& swap;
+  SchedulerTape* tape = nullptr;  // null where nothing is recorded
+};
+
 class Lifecycle {
  public:
-  // `tape`: null where nothing is recorded.
-  Lifecycle(Executor& executor, KvCache& kv, Scheduler& scheduler, Door& door, EventLog& events, SchedulerTape* tape)
-      : executor_(executor), kv_(kv), scheduler_(scheduler), door_(door), events_(events), tape_(tape) {}
+  explicit Lifecycle(const LifecycleParts& parts)
+      : executor_(parts.executor),
+        kv_(parts.kv),
+        scheduler_(parts.scheduler),
+        door_(parts.door),
+        events_(parts.events),
+        swap_(parts.swap),
+        tape_(parts.tape) {}
 
   void accept(SubmitCommand command, TimePoint now);
   void cancel(RequestId request, CancelCause cause, TimePoint now);
@@ -50,6 +67,7 @@ class Lifecycle {
   Scheduler& scheduler_;
   Door& door_;
   EventLog& events_;
+  SwapTraffic& swap_;
   SchedulerTape* tape_;
   SequenceStore store_;
 };

@@ -7,6 +7,7 @@
 #include "core/ids.h"
 #include "kv/options.h"
 #include "sched/options.h"
+#include "swap/options.h"
 
 namespace takt {
 
@@ -25,6 +26,7 @@ struct EngineOptions {
   ModelIndex model;
   SchedulerOptions sched;
   KvOptions kv;
+  SwapOptions swap;
   QueueLimits realtime;
   QueueLimits batch;
 

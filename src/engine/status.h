@@ -13,6 +13,18 @@
 
 namespace takt {
 
+// The swap arena. Counts are since the start.
+struct SwapStatus {
+  std::uint64_t arena_bytes = 0;  // 0: there is none
+  std::uint64_t used_bytes = 0;
+  std::uint64_t bytes_out = 0;
+  std::uint64_t bytes_in = 0;
+  Duration time_out{0};  // that transfers took, beside the steps
+  Duration time_in{0};
+  std::uint64_t failed_writes = 0;
+  std::uint64_t failed_reads = 0;  // also what came back changed, or not at all
+};
+
 struct EngineStatus {
   bool ready = false;
   std::string reason;  // why not ready; one sentence; empty when ready
@@ -33,6 +45,7 @@ struct EngineStatus {
   WaitTimes idle_while_waiting{};   // by reason
   Duration predicted_error_p50{0};  // |measured - predicted| of recent steps
   Duration predicted_error_p90{0};
+  SwapStatus swap;
 };
 
 struct WaitingSequence {

@@ -17,6 +17,8 @@ namespace {
 constexpr int kPlanPasses = 4;
 constexpr std::size_t kHeadsInReport = 16;
 constexpr std::uint64_t kErrorQuantileEvery = 64;  // steps
+// While nothing else is to do.
+constexpr Duration kLookAtTransfers = std::chrono::milliseconds(20);
 
 Error shut_down() {
   return {ErrorCode::kUnavailable, "The server shut down.", "draining"};
@@ -35,8 +37,13 @@ StepLoop::StepLoop(StepLoopParts parts, const EngineOptions& options, const Sche
       step_retries_(options.step_retries),
       scheduler_(effective, options.model),
       events_(parts_.sinks, effective.leave == LeaveRule::kWithBatch),
-      lifecycle_(parts_.executor, parts_.kv, scheduler_, parts_.door, events_, parts_.tape) {
-  if (parts_.tape != nullptr) parts_.tape->started(effective, parts_.kv.capacity(), parts_.clock.now());
+      swap_(std::move(parts_.swap), parts_.executor, parts_.kv, parts_.clock),
+      lifecycle_({parts_.executor, parts_.kv, scheduler_, parts_.door, events_, swap_, parts_.tape}) {
+  if (parts_.tape != nullptr) {
+    CapacityView memory = parts_.kv.capacity();
+    memory.swap.total_pages = swap_.view().total_pages;
+    parts_.tape->started(effective, memory, parts_.clock.now());
+  }
   update_board(parts_.clock.now());
 }
 
@@ -45,6 +52,8 @@ StepOutcome StepLoop::turn(std::vector<Command>& commands) noexcept {
   const TimePoint now = parts_.clock.now();
   parts_.kv.tick(now);
   try {
+    swap_.take_copying_time();  // of a turn that did not come to its step
+    for (const SequenceId id : swap_.follow(now)) lose_swapped(id, scheduler_.computed(id), now);
     for (Command& command : commands) apply(command, now);
     commands.clear();
     if (stopped_) lifecycle_.end_all(shut_down(), now);
@@ -103,6 +112,10 @@ std::optional<TimePoint> StepLoop::next_deadline() const {
   std::optional<TimePoint> next = scheduler_.next_expiry();
   if (drain_deadline_ && !lifecycle_.store().empty())
     next = next ? std::min(*next, *drain_deadline_) : *drain_deadline_;
+  if (swap_.is_busy()) {
+    const TimePoint soon = parts_.clock.now() + kLookAtTransfers;
+    next = next ? std::min(*next, soon) : soon;
+  }
   return next;
 }
 
@@ -120,12 +133,12 @@ StepOutcome StepLoop::run_step(TimePoint now) {
   Result<std::vector<Staged>> staged = stage(plan_, result.value());
   if (!staged.ok()) return step_broke(staged.error(), now);
 
-  if (plan_is_whole_) parts_.step_time.observe(plan_.features, result.value().measured);
-  busy_ += result.value().measured;
+  const Duration measured = result.value().measured + swap_.take_copying_time();
+  if (plan_is_whole_) parts_.step_time.observe(plan_.features, measured);
+  busy_ += measured;
   ++steps_;
   failed_plans_ = 0;
   const TimePoint end = parts_.clock.now();
-  const Duration measured = result.value().measured;
   StepPlan plan = std::exchange(plan_, {});
   commit(plan, reservation.value(), staged.value(), {now, end, measured});
   parts_.board.note_progress(end);
@@ -165,6 +178,7 @@ CapacityView StepLoop::make_view(TimePoint now) {
     if (s != nullptr) view.prefixes.push_back(parts_.kv.cached_prefix(id, s->known));
   }
   for (const SequenceId id : scheduler_.holders(view)) view.tails.push_back(parts_.kv.held_tail(id));
+  view.swap = swap_.view();
   return view;
 }
 
@@ -180,26 +194,74 @@ StepPlan StepLoop::make_plan(TimePoint now) {
   for (int pass = 0; pass < kPlanPasses; ++pass) {
     plan = plan_once(now);
     apply_drops(plan, now);
-    if (!plan.entries.empty() || plan.drops.empty()) break;
+    apply_swap_ins(plan, now);
+    if (!plan.entries.empty() || (plan.drops.empty() && plan.swap_ins.empty())) break;
   }
+  swap_.fetch(plan.fetches, now);
   return plan;
 }
 
 void StepLoop::apply_drops(const StepPlan& plan, TimePoint now) {
   if (plan.drops.empty()) return;
+  std::vector<SequenceId> lost;
   for (const PlanDrop& drop : plan.drops) {
     SequenceRecord* s = lifecycle_.store().find(drop.sequence);
     if (s == nullptr) continue;
     const bool was_running = s->open_in_executor;
     lifecycle_.close_in_executor(*s);
+    const std::uint32_t before = scheduler_.computed(drop.sequence);
+    const std::uint32_t given_up = before - std::min(before, drop.keep_tokens);
+    const bool is_kept = give_up_tail(drop, before);
+    if (!is_kept && drop.kind == PreemptionKind::kSwap) lost.push_back(drop.sequence);
     if (was_running) {
-      const std::uint32_t before = scheduler_.computed(drop.sequence);
-      events_.add(now, Preempted{s->request->request.id, s->choice, before - std::min(before, drop.keep_tokens),
-                                 drop.in_favour_of, scheduler_.waited(drop.sequence, now)});
+      events_.add(now, Preempted{s->request->request.id, s->choice, is_kept ? 0 : given_up, drop.in_favour_of,
+                                 scheduler_.waited(drop.sequence, now), is_kept ? given_up : 0});
     }
     parts_.kv.truncate(drop.sequence, drop.keep_tokens);
   }
   scheduler_.apply_drops(plan, now);
+  for (const SequenceId id : lost) lose_swapped(id, scheduler_.computed(id), now);
+}
+
+// Copies the tail to the arena where the plan says so. True when it is there.
+bool StepLoop::give_up_tail(const PlanDrop& drop, std::uint32_t computed) {
+  if (drop.keep_tokens >= computed) return false;
+  if (drop.kind == PreemptionKind::kSwap) return swap_.copy_out(drop.sequence, drop.keep_tokens, computed);
+  swap_.release(drop.sequence);
+  return false;
+}
+
+void StepLoop::apply_swap_ins(StepPlan& plan, TimePoint now) {
+  if (plan.swap_ins.empty()) return;
+  std::vector<std::pair<SequenceId, std::uint32_t>> lost;
+  for (auto swap_in = plan.swap_ins.begin(); swap_in != plan.swap_ins.end();) {
+    const SequenceRecord& s = *lifecycle_.store().find(swap_in->sequence);
+    const std::uint32_t before = scheduler_.computed(s.id);
+    const ReserveRequest request{s.id, s.known, before, swap_in->cover_tokens};
+    Result<Reservation> reservation = parts_.kv.reserve({&request, 1});
+    if (!reservation.ok()) {
+      spdlog::error("a swapped sequence cannot come back: {}", reservation.error().message);
+      swap_.release(s.id);
+      lost.emplace_back(s.id, before);
+      swap_in = plan.swap_ins.erase(swap_in);
+      continue;
+    }
+    const std::uint32_t reached = swap_.copy_back(s.id, before, swap_in->computed);
+    const CommittedTokens tokens{s.id, s.known, reached};
+    reservation.value().commit({&tokens, 1});
+    if (reached < swap_in->computed) lost.emplace_back(s.id, reached);
+    ++swap_in;
+  }
+  scheduler_.apply_swap_ins(plan);
+  for (const auto& [id, computed] : lost) lose_swapped(id, computed, now);
+}
+
+// The arena has nothing of the sequence any more: it is computed again from there.
+void StepLoop::lose_swapped(SequenceId sequence, std::uint32_t computed, TimePoint now) {
+  const std::uint32_t tokens = scheduler_.lose_swapped(sequence, computed);
+  if (parts_.tape != nullptr) parts_.tape->swap_lost(sequence, computed, now);
+  if (const SequenceRecord* s = lifecycle_.store().find(sequence))
+    events_.add(now, SwapLost{s->request->request.id, s->choice, tokens});
 }
 
 // While a failed step's culprit is looked for, its sequences run one at a time: one request cannot end its batch mates.
@@ -430,6 +492,7 @@ void StepLoop::update_board(TimePoint now) {
     status.steps = steps_;
     status.busy = busy_;
     status.idle_while_waiting = idle_;
+    status.swap = swap_.status();
 
     entry.planned_at = now;
     entry.oldest_last_token = TimePoint::max();
@@ -448,8 +511,8 @@ void StepLoop::update_board(TimePoint now) {
 }
 
 void StepLoop::check_invariants(TimePoint now) {
-  const std::vector<std::string> broken =
-      broken_rules(lifecycle_.store(), scheduler_.look(static_cast<std::size_t>(-1)), parts_.kv.snapshot());
+  const std::vector<std::string> broken = broken_rules(
+      lifecycle_.store(), scheduler_.look(static_cast<std::size_t>(-1)), {parts_.kv.snapshot(), swap_.snapshot()});
   if (broken.empty() || fatal_) return;
   for (const std::string& rule : broken) spdlog::critical("engine invariant broken: {}", rule);
   end_with_fatal("The engine broke a rule of its own: " + broken.front(), now);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -15,6 +16,7 @@
 #include "engine/lifecycle.h"
 #include "engine/mailbox.h"
 #include "engine/status_board.h"
+#include "engine/swap_traffic.h"
 #include "exec/executor.h"
 #include "kv/kv_cache.h"
 #include "sched/scheduler.h"
@@ -31,6 +33,7 @@ struct StepLoopParts {
   StatusBoard& board;
   std::vector<EventSink*> sinks;
   SchedulerTape* tape = nullptr;
+  std::unique_ptr<SwapStore> swap;
 };
 
 class StepLoop {
@@ -71,6 +74,9 @@ class StepLoop {
   StepPlan plan_once(TimePoint now);
   StepPlan make_plan(TimePoint now);
   void apply_drops(const StepPlan& plan, TimePoint now);
+  bool give_up_tail(const PlanDrop& drop, std::uint32_t computed);
+  void apply_swap_ins(StepPlan& plan, TimePoint now);
+  void lose_swapped(SequenceId sequence, std::uint32_t computed, TimePoint now);
   void keep_one_suspect(StepPlan& plan);
   bool open_sequences(const StepPlan& plan, TimePoint now);
   Result<Reservation> reserve(const StepPlan& plan);
@@ -91,6 +97,7 @@ class StepLoop {
   std::uint32_t step_retries_;
   Scheduler scheduler_;
   EventLog events_;
+  SwapTraffic swap_;
   Lifecycle lifecycle_;
 
   StepPlan plan_;              // of the turn under way

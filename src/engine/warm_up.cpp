@@ -173,4 +173,21 @@ Result<std::vector<StepSample>> measure_steps(Executor& executor, const Clock& c
   return warm_up.take();
 }
 
+Result<double> measure_block_copy(Executor& executor, const Clock& clock) {
+  constexpr std::uint32_t kBlocks = 32;
+  const KvGroupInfo& group = executor.capabilities().groups.front();
+  const std::uint32_t blocks = std::min(kBlocks, group.block_count);
+  std::vector<std::byte> bytes(group.block_bytes);
+  TimePoint start;
+  // Once for memory that nobody has touched yet.
+  for (int pass = 0; pass < 2; ++pass) {
+    start = clock.now();
+    for (std::uint32_t i = 0; i < blocks; ++i) {
+      if (Status read = executor.read_block(GroupId(0), BlockId(i), bytes); !read) return read.error();
+      if (Status written = executor.write_block(GroupId(0), BlockId(i), bytes); !written) return written.error();
+    }
+  }
+  return to_seconds(clock.now() - start) / (2.0 * blocks);
+}
+
 }  // namespace takt

@@ -15,4 +15,8 @@ namespace takt {
 // Errors: the executor's.
 Result<std::vector<StepSample>> measure_steps(Executor& executor, const Clock& clock, Duration at_most);
 
+// Seconds that copying a block out of or into the pool takes, by a few copies of the first ones; they stay as they are.
+// Errors: the executor's.
+Result<double> measure_block_copy(Executor& executor, const Clock& clock);
+
 }  // namespace takt

@@ -177,6 +177,12 @@ PrefixMiss KvCache::prefix_miss(SequenceId sequence) const {
   return it == tables_.end() ? PrefixMiss::kNone : it->second.miss;
 }
 
+std::span<const BlockId> KvCache::table(SequenceId sequence, GroupId group) const {
+  const auto it = tables_.find(sequence);
+  if (it == tables_.end() || group.value >= it->second.blocks.size()) return {};
+  return it->second.blocks[group.value];
+}
+
 HeldTail KvCache::held_tail(SequenceId sequence) const {
   HeldTail tail{sequence, 0};
   const auto it = tables_.find(sequence);
@@ -310,9 +316,7 @@ Reservation::~Reservation() {
 }
 
 std::span<const BlockId> Reservation::table(SequenceId sequence, GroupId group) const {
-  const auto it = cache_->tables_.find(sequence);
-  if (it == cache_->tables_.end()) return {};
-  return it->second.blocks[group.value];
+  return cache_->table(sequence, group);
 }
 
 void Reservation::commit(std::span<const CommittedTokens> committed) noexcept {

@@ -73,6 +73,8 @@ class KvCache {
   // For a sequence with an empty table: what it could share. At least the last known token stays to be computed.
   CachedPrefix cached_prefix(SequenceId sequence, std::span<const TokenId> known) const;
   HeldTail held_tail(SequenceId sequence) const;
+  // Its block table in one group, valid until it changes.
+  std::span<const BlockId> table(SequenceId sequence, GroupId group) const;
   // Why no more of its tokens were found when the sequence took its first blocks.
   PrefixMiss prefix_miss(SequenceId sequence) const;
 

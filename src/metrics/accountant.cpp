@@ -194,8 +194,19 @@ void Accountant::on(TimePoint /*at*/, const Preempted& event) {
   const Request* request = find(event.request);
   if (request == nullptr) return;
   if (ModelCounts* counts = model(request->model)) {
-    ++counts->preemptions;
+    ++(event.swapped_tokens > 0   ? counts->preemptions_swap
+       : event.dropped_tokens > 0 ? counts->preemptions_recompute
+                                  : counts->preemptions_seat);
     counts->preempted_tokens += event.dropped_tokens;
+  }
+}
+
+void Accountant::on(TimePoint /*at*/, const SwapLost& event) {
+  const Request* request = find(event.request);
+  if (request == nullptr) return;
+  if (ModelCounts* counts = model(request->model)) {
+    ++counts->swaps_lost;
+    counts->preempted_tokens += event.tokens;
   }
 }
 

@@ -58,6 +58,7 @@ class Accountant {
   void on(TimePoint at, const TokenSampled& event);
   void on(TimePoint at, const PromptScored& event);
   void on(TimePoint at, const Preempted& event);
+  void on(TimePoint at, const SwapLost& event);
   void on(TimePoint at, const ChoiceFinished& event);
   void on(TimePoint at, const Closed& event);
   void on(TimePoint at, const Delivered& event);

@@ -263,8 +263,13 @@ void add_memory(Families& families, const Counts& counts, std::span<const KvBloc
     families.value(blocks_of(i).total, {{"model", counts.models[i].name}});
   }
   families.begin(MetricType::Counter, "takt_preemptions_total",
-                 "Sequences that gave up KV blocks so that others could run.");
-  per_model(families, counts, [](const ModelCounts& m) { return number(m.preemptions); });
+                 "Running sequences that gave up blocks or their seat so that others could run, by what became of "
+                 "their tokens: recompute, swap, or seat (they kept all).");
+  for (const ModelCounts& m : counts.models) {
+    families.value(number(m.preemptions_recompute), {{"model", m.name}, {"kind", "recompute"}});
+    families.value(number(m.preemptions_swap), {{"model", m.name}, {"kind", "swap"}});
+    families.value(number(m.preemptions_seat), {{"model", m.name}, {"kind", "seat"}});
+  }
   families.begin(MetricType::Counter, "takt_preempted_tokens_total",
                  "Tokens whose KV was given up and must be computed again.");
   per_model(families, counts, [](const ModelCounts& m) { return number(m.preempted_tokens); });
@@ -275,6 +280,39 @@ void add_energy(Families& families, std::span<const EnergyReading> energy) {
                  "Energy that the whole machine used since the start, by what the kernel counts; absent where it does "
                  "not tell.");
   for (const EnergyReading& reading : energy) families.value(reading.joules, {{"zone", reading.zone}});
+}
+
+void add_swap(Families& families, const Counts& counts, std::span<const KvBlocks> memory) {
+  const auto per_arena = [&](auto add) {
+    for (std::size_t i = 0; i < counts.models.size(); ++i)
+      add(counts.models[i].name, i < memory.size() ? memory[i].swap : SwapArena{});
+  };
+  families.begin(MetricType::Gauge, "takt_swap_arena_bytes", "Size of the swap arena; 0: there is none.");
+  per_arena([&](const std::string& name, const SwapArena& a) { families.value(number(a.bytes), {{"model", name}}); });
+  families.begin(MetricType::Gauge, "takt_swap_used_bytes",
+                 "Of it, held by sequences that are swapped out, or on its way.");
+  per_arena([&](const std::string& name, const SwapArena& a) {
+    families.value(number(a.used_bytes), {{"model", name}});
+  });
+  families.begin(MetricType::Counter, "takt_swap_bytes_total", "Bytes copied to the swap arena (out) and back (in).");
+  per_arena([&](const std::string& name, const SwapArena& a) {
+    families.value(number(a.bytes_out), {{"model", name}, {"direction", "out"}});
+    families.value(number(a.bytes_in), {{"model", name}, {"direction", "in"}});
+  });
+  families.begin(MetricType::Counter, "takt_swap_seconds_total", "Time that these transfers took, beside the steps.");
+  per_arena([&](const std::string& name, const SwapArena& a) {
+    families.value(to_seconds(a.time_out), {{"model", name}, {"direction", "out"}});
+    families.value(to_seconds(a.time_in), {{"model", name}, {"direction", "in"}});
+  });
+  families.begin(MetricType::Counter, "takt_swap_failures_total",
+                 "Transfers that failed, came back changed (in) or not at all.");
+  per_arena([&](const std::string& name, const SwapArena& a) {
+    families.value(number(a.failed_writes), {{"model", name}, {"direction", "out"}});
+    families.value(number(a.failed_reads), {{"model", name}, {"direction", "in"}});
+  });
+  families.begin(MetricType::Counter, "takt_swaps_lost_total",
+                 "Swapped sequences that had to be computed again after all.");
+  per_model(families, counts, [](const ModelCounts& m) { return number(m.swaps_lost); });
 }
 
 }  // namespace
@@ -294,6 +332,7 @@ std::string exposition(const Counts& counts, const Readings& readings, const Exp
   add_steps(families, counts, now);
   add_work(families, counts);
   add_memory(families, counts, readings.memory);
+  add_swap(families, counts, readings.memory);
   add_energy(families, readings.energy);
   if (options.vllm_names) add_vllm_names(families, counts, readings.memory);
   std::ostringstream out;

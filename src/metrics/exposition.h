@@ -24,11 +24,24 @@ struct ExpositionOptions {
 
 // A model's KV pool at the moment of the scrape. Asked for, not counted from steps: blocks also become free between
 // steps.
+// The swap arena of a model; all 0 where there is none. Counts are since the start.
+struct SwapArena {
+  std::uint64_t bytes = 0;
+  std::uint64_t used_bytes = 0;
+  std::uint64_t bytes_out = 0;
+  std::uint64_t bytes_in = 0;
+  Duration time_out{0};
+  Duration time_in{0};
+  std::uint64_t failed_writes = 0;
+  std::uint64_t failed_reads = 0;
+};
+
 struct KvBlocks {
   std::uint32_t total = 0;
   std::uint32_t owned = 0;   // by sequences
   std::uint32_t cached = 0;  // by nobody, reusable prefixes
   std::uint32_t free = 0;
+  SwapArena swap;
 };
 
 inline constexpr const char* kExpositionContentType = "text/plain; version=0.0.4; charset=utf-8";

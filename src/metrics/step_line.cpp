@@ -132,7 +132,9 @@ EngineStarted read_start(const json::object& line, const json::array& head, Tape
   started.memory.geometry.block_tokens = counts(*block_tokens).blocks;
   started.memory.geometry.alignment = std::max(1U, to<std::uint32_t>(*alignment));
   started.memory.total = counts(*blocks);
-  for (std::size_t i = 0; i < started.terms.size(); ++i) started.terms[i] = to<double>(list(*terms, 3)[i]);
+  const json::array& values = list(*terms, started.terms.size());
+  for (std::size_t i = 0; i < started.terms.size(); ++i) started.terms[i] = to<double>(values[i]);
+  if (const auto* arena = find(line, "arena")) started.memory.swap.total_pages = to<std::uint32_t>(*arena);
   state.geometry = started.memory.geometry;
   return started;
 }
@@ -144,6 +146,7 @@ SequenceLives read_lives(const json::object& line, const json::array& where, Tap
   lives.computed = to<std::uint32_t>(where[1]);
   lives.cover = to<std::uint32_t>(where[2]);
   lives.running = to<int>(where[3]) != 0;
+  lives.swapped_until = to<std::uint32_t>(where[4]);
   state.live[lives.added.facts.id] = lives;
   return lives;
 }
@@ -213,6 +216,37 @@ void read_view(const json::object& line, CapacityView& view, const TapeState& st
   }
 }
 
+void read_swap_view(const json::object& line, SwapView& view, const TapeState& state) {
+  view = state.swap;
+  if (const auto* changed = find(line, "j")) {
+    const json::array& pages = list(list(*changed, 2)[0], 2);
+    const json::array& seconds = list(list(*changed, 2)[1], 2);
+    view.free_pages = to<std::uint32_t>(pages[0]);
+    view.out_pages = to<std::uint32_t>(pages[1]);
+    view.out_seconds = to<double>(seconds[0]);
+    view.in_seconds = to<double>(seconds[1]);
+  }
+  if (const auto* arrivals = find(line, "ja")) {
+    for (const json::value& item : list(*arrivals, 0)) {
+      const json::array& numbers = list(item, 2);
+      view.arrivals.push_back({SequenceId(to<std::uint64_t>(numbers[0])), to<std::uint32_t>(numbers[1])});
+    }
+  }
+}
+
+void read_swaps(const json::object& line, StepPlan& plan) {
+  if (const auto* swap_ins = find(line, "i")) {
+    for (const json::value& item : list(*swap_ins, 0)) {
+      const json::array& numbers = list(item, 3);
+      plan.swap_ins.push_back(
+          {SequenceId(to<std::uint64_t>(numbers[0])), to<std::uint32_t>(numbers[1]), to<std::uint32_t>(numbers[2])});
+    }
+  }
+  if (const auto* fetches = find(line, "g")) {
+    for (const json::value& item : list(*fetches, 0)) plan.fetches.emplace_back(to<std::uint64_t>(item));
+  }
+}
+
 std::vector<QueueWait> read_waits(const json::value& items) {
   std::vector<QueueWait> waits;
   for (const json::value& item : list(items, 0)) {
@@ -231,9 +265,9 @@ std::vector<QueueWait> read_waits(const json::value& items) {
 void read_features(const json::object& line, StepPlan& plan) {
   plan.features = features_of(plan.entries);
   if (const auto* given = find(line, "u")) {
-    const json::array& numbers = list(*given, 5);
+    const json::array& numbers = list(*given, 6);
     plan.features = {to<std::uint32_t>(numbers[0]), to<std::uint32_t>(numbers[1]), to<std::uint32_t>(numbers[2]),
-                     to<std::uint32_t>(numbers[3]), to<std::uint64_t>(numbers[4])};
+                     to<std::uint32_t>(numbers[3]), to<std::uint64_t>(numbers[4]), to<std::uint32_t>(numbers[5])};
   }
 }
 
@@ -246,11 +280,14 @@ StepPlanned read_plan(const json::object& line, const json::array& head, ModelIn
   plan.id = id != nullptr ? StepId(to<std::uint64_t>(*id)) : StepId(state.step.value + 1);
   plan.entries = read_entries(find(line, "e"), state);
   read_view(line, planned.view, state);
+  read_swap_view(line, planned.view.swap, state);
+  read_swaps(line, plan);
   if (const auto* drops = find(line, "d")) {
     for (const json::value& item : list(*drops, 0)) {
-      const json::array& numbers = list(item, 3);
+      const json::array& numbers = list(item, 4);
       plan.drops.push_back({SequenceId(to<std::uint64_t>(numbers[0])), to<std::uint32_t>(numbers[1]),
-                            static_cast<Tier>(std::min(1U, to<unsigned>(numbers[2])))});
+                            static_cast<Tier>(std::min(1U, to<unsigned>(numbers[2]))),
+                            static_cast<PreemptionKind>(std::min(1U, to<unsigned>(numbers[3])))});
     }
   }
   const auto* waits = find(line, "w");
@@ -296,7 +333,7 @@ StepRecord read_record(const json::object& line, std::map<std::uint32_t, TapeSta
   if (const auto* start = find(line, "engine")) {
     record.what = read_start(line, list(*start, 3), state);
   } else if (const auto* lives = find(line, "l")) {
-    record.what = read_lives(line, list(*lives, 4), state);
+    record.what = read_lives(line, list(*lives, 5), state);
   } else if (const auto* added = find(line, "a")) {
     state.at += nanoseconds(*added);
     SequenceAdded sequence = read_added(line, state.at);
@@ -318,6 +355,12 @@ StepRecord read_record(const json::object& line, std::map<std::uint32_t, TapeSta
     const ReserveSet set{SequenceId(to<std::uint64_t>(numbers[1])), to<std::uint32_t>(numbers[2])};
     state.set_reserve(set);
     record.what = set;
+  } else if (const auto* gone = find(line, "k")) {
+    const json::array& numbers = list(*gone, 3);
+    state.at += nanoseconds(numbers[0]);
+    const SwappedLost lost{SequenceId(to<std::uint64_t>(numbers[1])), to<std::uint32_t>(numbers[2])};
+    state.lose(lost);
+    record.what = lost;
   } else if (const auto* planned = find(line, "p")) {
     state.at += nanoseconds(list(*planned, 2)[0]);
     record.what = read_plan(line, list(*planned, 2), record.model, state);

@@ -29,6 +29,9 @@ class StepLog::Tape final : public SchedulerTape {
   void reserve_set(SequenceId sequence, std::uint32_t tokens, TimePoint now) noexcept override {
     record(Place::kAnywhere, [&](std::string& out) { writer_.set_reserve(out, {sequence, tokens}, now); });
   }
+  void swap_lost(SequenceId sequence, std::uint32_t computed, TimePoint now) noexcept override {
+    record(Place::kInsideAStep, [&](std::string& out) { writer_.lose(out, {sequence, computed}, now); });
+  }
   void planned(const CapacityView& view, const StepPlan& plan, TimePoint now) noexcept override {
     record(Place::kAnywhere, [&](std::string& out) { writer_.plan(out, view, plan, now); });
   }

@@ -6,13 +6,12 @@
 #include <utility>
 
 #include "metrics/step_line.h"
+#include "metrics/step_writer.h"
 
 namespace takt::metrics {
 namespace {
 
 namespace json = boost::json;
-
-constexpr int kVersion = 2;
 
 // False at the end. What is longer than a line may be is cut, and then no JSON.
 bool read_line(std::istream& in, std::string& line, bool& whole) {
@@ -29,7 +28,7 @@ bool read_line(std::istream& in, std::string& line, bool& whole) {
 }
 
 Error no_log(const std::string& path) {
-  return Error::invalid("", path + " is no step log of version " + std::to_string(kVersion));
+  return Error::invalid("", path + " is no step log of version " + std::to_string(kStepLogVersion));
 }
 
 }  // namespace
@@ -49,9 +48,9 @@ Result<StepLogReader::Head> StepLogReader::read_head(const std::string& path) {
   const auto* run = fields.if_contains("run");
   const auto* part = fields.if_contains("part");
   const auto* models = fields.if_contains("models");
-  const bool known = format != nullptr && *format == "takt-step-log" && version != nullptr && *version == kVersion &&
-                     run != nullptr && run->is_number() && part != nullptr && part->is_number() && models != nullptr &&
-                     models->is_array();
+  const bool known = format != nullptr && *format == "takt-step-log" && version != nullptr &&
+                     *version == kStepLogVersion && run != nullptr && run->is_number() && part != nullptr &&
+                     part->is_number() && models != nullptr && models->is_array();
   if (!known) return no_log(path);
   Head head;
   head.run = run->to_number<std::int64_t>(error);

@@ -19,6 +19,8 @@ void TapeState::remove(SequenceId sequence) {
 void TapeState::plan(const CapacityView& view, const StepPlan& plan) {
   free = view.free;
   evictable = view.evictable;
+  swap = view.swap;
+  swap.arrivals.clear();
   step = plan.id;
   budget = plan.budget;
   waits = plan.waits;
@@ -27,10 +29,27 @@ void TapeState::plan(const CapacityView& view, const StepPlan& plan) {
     const auto found = live.find(drop.sequence);
     if (found == live.end()) continue;
     SequenceLives& lives = found->second;
+    if (drop.keep_tokens < lives.computed)
+      lives.swapped_until = drop.kind == PreemptionKind::kSwap ? std::max(lives.swapped_until, lives.computed) : 0;
     lives.cover = std::min(lives.cover, drop.keep_tokens);
     lives.computed = std::min(lives.computed, drop.keep_tokens);
     lives.running = false;
   }
+  for (const PlanSwapIn& swap_in : plan.swap_ins) {
+    const auto found = live.find(swap_in.sequence);
+    if (found == live.end()) continue;
+    SequenceLives& lives = found->second;
+    lives.cover = std::max(lives.cover, swap_in.cover_tokens);
+    lives.computed = std::max(lives.computed, swap_in.computed);
+    if (lives.swapped_until <= lives.computed) lives.swapped_until = 0;
+  }
+}
+
+void TapeState::lose(const SwappedLost& lost) {
+  const auto found = live.find(lost.sequence);
+  if (found == live.end()) return;
+  found->second.computed = lost.computed;
+  found->second.swapped_until = 0;
 }
 
 void TapeState::set_reserve(const ReserveSet& reserve) {

@@ -16,8 +16,8 @@
 
 namespace takt::metrics {
 
-// per_step, per_token, per_attended of the step-time model at the start, seconds.
-using StepTimeTermValues = std::array<double, 3>;
+// per_step, per_token, per_attended, per_swapped of the step-time model at the start, seconds.
+using StepTimeTermValues = std::array<double, 4>;
 
 struct EngineStarted {
   SchedulerOptions options;
@@ -39,6 +39,7 @@ struct SequenceLives {
   std::uint32_t computed = 0;
   std::uint32_t cover = 0;
   bool running = false;
+  std::uint32_t swapped_until = 0;  // tokens from `computed` to here are in the swap arena; 0: none are
 };
 
 struct SequenceRemoved {
@@ -53,6 +54,12 @@ struct OptionsChanged {
 struct ReserveSet {
   SequenceId sequence;
   std::uint32_t tokens = 0;
+};
+
+// What a sequence had in the swap arena is gone.
+struct SwappedLost {
+  SequenceId sequence;
+  std::uint32_t computed = 0;
 };
 
 struct StepPlanned {
@@ -74,8 +81,8 @@ struct RecordsLost {
 struct StepRecord {
   ModelIndex model;
   TimePoint at;
-  std::variant<EngineStarted, SequenceAdded, SequenceLives, SequenceRemoved, OptionsChanged, ReserveSet, StepPlanned,
-               StepDone, RecordsLost>
+  std::variant<EngineStarted, SequenceAdded, SequenceLives, SequenceRemoved, OptionsChanged, ReserveSet, SwappedLost,
+               StepPlanned, StepDone, RecordsLost>
       what;
 };
 
@@ -85,6 +92,7 @@ struct TapeState {
   BlockGeometry geometry;
   GroupCounts free;
   GroupCounts evictable;
+  SwapView swap;  // without arrivals
   StepId step;
   Duration budget{0};
   std::vector<QueueWait> waits;
@@ -95,6 +103,7 @@ struct TapeState {
   void remove(SequenceId sequence);
   void plan(const CapacityView& view, const StepPlan& plan);
   void set_reserve(const ReserveSet& reserve);
+  void lose(const SwappedLost& lost);
   void commit(std::span<const SequenceProgress> progress);
 
   // The entry of a sequence that goes on with one token and samples: what most entries are.

@@ -129,7 +129,8 @@ bool equal(const std::vector<QueueWait>& a, const std::vector<QueueWait>& b) {
 
 bool equal(const StepFeatures& a, const StepFeatures& b) {
   return a.tokens == b.tokens && a.decode_rows == b.decode_rows && a.padding_rows == b.padding_rows &&
-         a.logits_rows == b.logits_rows && a.attended_positions == b.attended_positions;
+         a.logits_rows == b.logits_rows && a.attended_positions == b.attended_positions &&
+         a.swapped_blocks == b.swapped_blocks;
 }
 
 // Items of a list, each written by `put_item`, under a key; nothing for an empty list.
@@ -152,7 +153,7 @@ std::string step_log_head(const std::vector<std::string>& model_names, std::int6
   namespace json = boost::json;
   json::array models(model_names.begin(), model_names.end());
   return json::serialize(json::object{{"format", "takt-step-log"},
-                                      {"version", 2},
+                                      {"version", kStepLogVersion},
                                       {"run", run},
                                       {"part", part},
                                       {"models", std::move(models)}}) +
@@ -192,7 +193,9 @@ void StepWriter::put_start(std::string& out, bool continued) const {
   put_key(out, "blocks");
   put_counts(out, memory.total);
   put_key(out, "terms");
-  put_list(out, started_.terms[0], started_.terms[1], started_.terms[2]);
+  put_list(out, started_.terms[0], started_.terms[1], started_.terms[2], started_.terms[3]);
+  put_key(out, "arena");
+  put(out, memory.swap.total_pages);
   out += "}\n";
 }
 
@@ -209,7 +212,7 @@ void StepWriter::resume(std::string& out) {
   for (const auto& [id, lives] : state_.live) {
     open(out);
     put_key(out, "l");
-    put_list(out, lives.known, lives.computed, lives.cover, lives.running ? 1 : 0);
+    put_list(out, lives.known, lives.computed, lives.cover, lives.running ? 1 : 0, lives.swapped_until);
     put_key(out, "q");
     put_list(out, lives.added.request.value, lives.added.choice);
     put_key(out, "f");
@@ -217,6 +220,7 @@ void StepWriter::resume(std::string& out) {
     out += "}\n";
   }
   state_.free = state_.evictable = {};
+  state_.swap = {};
   state_.budget = {};
   state_.waits.clear();
   state_.entries.clear();
@@ -258,6 +262,14 @@ void StepWriter::set_reserve(std::string& out, const ReserveSet& reserve, TimePo
   put_list(out, since, reserve.sequence.value, reserve.tokens);
   end(out);
   state_.set_reserve(reserve);
+}
+
+void StepWriter::lose(std::string& out, const SwappedLost& lost, TimePoint now) {
+  const std::int64_t since = begin(out, now);
+  put_key(out, "k");
+  put_list(out, since, lost.sequence.value, lost.computed);
+  end(out);
+  state_.lose(lost);
 }
 
 // A number n: the next n entries of the last plan go on with a row each. -n: n of them are not in this plan. A list: an
@@ -332,6 +344,19 @@ void StepWriter::view(std::string& out, const CapacityView& view) const {
   });
   put_items(out, "t", view.tails,
             [&](const HeldTail& tail) { put_list(out, tail.sequence.value, tail.exclusive_from); });
+  const SwapView& swap = view.swap;
+  const SwapView& last = state_.swap;
+  if (swap.total_pages > 0 && (swap.free_pages != last.free_pages || swap.out_pages != last.out_pages ||
+                               swap.out_seconds != last.out_seconds || swap.in_seconds != last.in_seconds)) {
+    put_key(out, "j");
+    out += '[';
+    put_list(out, swap.free_pages, swap.out_pages);
+    out += ',';
+    put_list(out, swap.out_seconds, swap.in_seconds);
+    out += ']';
+  }
+  put_items(out, "ja", swap.arrivals,
+            [&](const SwapArrival& arrival) { put_list(out, arrival.sequence.value, arrival.pages); });
 }
 
 void StepWriter::plan(std::string& out, const CapacityView& capacity, const StepPlan& plan, TimePoint now) {
@@ -345,8 +370,13 @@ void StepWriter::plan(std::string& out, const CapacityView& capacity, const Step
   entries(out, plan);
   view(out, capacity);
   put_items(out, "d", plan.drops, [&](const PlanDrop& drop) {
-    put_list(out, drop.sequence.value, drop.keep_tokens, static_cast<unsigned>(drop.in_favour_of));
+    put_list(out, drop.sequence.value, drop.keep_tokens, static_cast<unsigned>(drop.in_favour_of),
+             static_cast<unsigned>(drop.kind));
   });
+  put_items(out, "i", plan.swap_ins, [&](const PlanSwapIn& swap_in) {
+    put_list(out, swap_in.sequence.value, swap_in.computed, swap_in.cover_tokens);
+  });
+  put_items(out, "g", plan.fetches, [&](SequenceId sequence) { put(out, sequence.value); });
   if (!equal(plan.waits, state_.waits)) {
     put_key(out, "w");
     out += '[';
@@ -366,7 +396,7 @@ void StepWriter::plan(std::string& out, const CapacityView& capacity, const Step
   if (!equal(plan.features, features_of(plan.entries))) {
     put_key(out, "u");
     const StepFeatures& f = plan.features;
-    put_list(out, f.tokens, f.decode_rows, f.padding_rows, f.logits_rows, f.attended_positions);
+    put_list(out, f.tokens, f.decode_rows, f.padding_rows, f.logits_rows, f.attended_positions, f.swapped_blocks);
   }
   end(out);
   state_.plan(capacity, plan);

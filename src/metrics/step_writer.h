@@ -13,6 +13,7 @@
 namespace takt::metrics {
 
 // The first line of every file of a log. `part`: 0 for the first; `run`: the same for all files of one run.
+inline constexpr int kStepLogVersion = 3;
 inline constexpr std::string_view kStepLogBeginning = R"({"format":"takt-step-log")";
 std::string step_log_head(const std::vector<std::string>& model_names, std::int64_t run, std::uint64_t part);
 
@@ -26,6 +27,7 @@ class StepWriter {
   void remove(std::string& out, const SequenceRemoved& removed, TimePoint now);
   void change(std::string& out, const SchedulerOptions& options, TimePoint now);
   void set_reserve(std::string& out, const ReserveSet& reserve, TimePoint now);
+  void lose(std::string& out, const SwappedLost& lost, TimePoint now);
   void plan(std::string& out, const CapacityView& view, const StepPlan& plan, TimePoint now);
   void commit(std::string& out, std::span<const SequenceProgress> progress, Duration measured, bool observed,
               TimePoint now);

@@ -16,6 +16,8 @@ const char* to_string(SpanKind kind) {
       return "decode";
     case SpanKind::kPreempted:
       return "preempted";
+    case SpanKind::kSwapped:
+      return "swapped";
     case SpanKind::kSending:
       break;
   }
@@ -81,7 +83,8 @@ void TimelineBuilder::on(TimePoint at, const Seated& event) {
   }
   choice->waited = event.waited;
   // Only the last known token is left to compute: it goes on as if nothing had been.
-  const bool ready = choice->open.kind == SpanKind::kPreempted && event.ready_tokens + 1 >= choice->known;
+  const bool had_a_seat = choice->open.kind == SpanKind::kPreempted || choice->open.kind == SpanKind::kSwapped;
+  const bool ready = had_a_seat && event.ready_tokens + 1 >= choice->known;
   turn_to(ready && choice->last_token ? SpanKind::kDecode : SpanKind::kPrefill, *choice, at);
   if (choice->open.kind == SpanKind::kPrefill)
     choice->open.tokens = choice->known - std::min(choice->known, event.ready_tokens);
@@ -107,9 +110,18 @@ void TimelineBuilder::on(TimePoint at, const Preempted& event) {
   if (choice == nullptr) return;
   ++timeline_.preemptions;
   choice->waited = event.waited;
-  turn_to(SpanKind::kPreempted, *choice, at);
-  choice->open.tokens = event.dropped_tokens;
+  const bool swapped = event.swapped_tokens > 0;
+  turn_to(swapped ? SpanKind::kSwapped : SpanKind::kPreempted, *choice, at);
+  choice->open.tokens = swapped ? event.swapped_tokens : event.dropped_tokens;
   choice->open.in_favour_of = event.in_favour_of;
+}
+
+// It waits on, and will have to compute again.
+void TimelineBuilder::on(TimePoint /*at*/, const SwapLost& event) {
+  Choice* choice = find(event.choice);
+  if (choice == nullptr || choice->open.kind != SpanKind::kSwapped) return;
+  choice->open.kind = SpanKind::kPreempted;
+  choice->open.tokens = event.tokens;
 }
 
 void TimelineBuilder::on(TimePoint at, const ChoiceFinished& event) {

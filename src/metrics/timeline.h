@@ -19,9 +19,10 @@ enum class SpanKind : std::uint8_t {
   kPrefill,    // known tokens are computed: the prompt, or what a preemption dropped
   kDecode,     // tokens are generated, one a step
   kPreempted,  // lost its seat and waits for one
+  kSwapped,    // the same, and what it had computed is in the swap arena or on its way
   kSending,    // computed; the answer is on its way to the socket
 };
-inline constexpr std::size_t kSpanKinds = 6;
+inline constexpr std::size_t kSpanKinds = 7;
 const char* to_string(SpanKind kind);
 
 struct Span {
@@ -29,9 +30,10 @@ struct Span {
   std::uint32_t choice = 0;
   TimePoint from;
   TimePoint to;
-  std::uint32_t tokens = 0;          // computed (prefill) or generated (decode) in it; dropped (preempted)
-  std::optional<Tier> in_favour_of;  // preempted: of what took the seat
-  WaitTimes reasons{};               // queued and preempted: what was waited for; adds up to its length
+  std::uint32_t tokens =
+      0;  // computed (prefill) or generated (decode) in it; dropped (preempted) or copied out (swapped)
+  std::optional<Tier> in_favour_of;  // preempted, swapped: of what took the seat
+  WaitTimes reasons{};               // queued, preempted and swapped: what was waited for; adds up to its length
 
   Duration length() const { return to - from; }
 };
@@ -81,6 +83,7 @@ class TimelineBuilder {
   void on(TimePoint at, const Seated& event);
   void on(TimePoint at, const TokenSampled& event);
   void on(TimePoint at, const Preempted& event);
+  void on(TimePoint at, const SwapLost& event);
   void on(TimePoint at, const ChoiceFinished& event);
   void on(TimePoint at, const Closed& event);
   void on(TimePoint at, const Delivered& event);

@@ -32,7 +32,12 @@ json::object span_json(const Timeline& timeline, const Span& span) {
     fields["dropped_tokens"] = span.tokens;
     if (span.in_favour_of) fields["in_favour_of"] = to_string(*span.in_favour_of);
   }
-  if (span.kind == SpanKind::kQueued || span.kind == SpanKind::kPreempted)
+  if (span.kind == SpanKind::kSwapped) {
+    fields["kind"] = "swap";
+    fields["swapped_tokens"] = span.tokens;
+    if (span.in_favour_of) fields["in_favour_of"] = to_string(*span.in_favour_of);
+  }
+  if (span.kind == SpanKind::kQueued || span.kind == SpanKind::kPreempted || span.kind == SpanKind::kSwapped)
     fields["waited_seconds"] = reasons_json(span.reasons);
   return fields;
 }

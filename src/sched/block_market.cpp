@@ -211,6 +211,12 @@ bool BlockMarket::is_settled(SequenceId sequence) const {
                      [&](const Holder& h) { return (h.dropped || h.pinned) && h.sequence->facts.id == sequence; });
 }
 
+const ScheduledSequence* BlockMarket::holder(SequenceId sequence) const {
+  const auto it =
+      std::find_if(holders_.begin(), holders_.end(), [&](const Holder& h) { return h.sequence->facts.id == sequence; });
+  return it == holders_.end() ? nullptr : it->sequence;
+}
+
 void BlockMarket::add_drops(std::vector<PlanDrop>& drops) const {
   for (const Holder& holder : holders_) {
     if (holder.dropped) drops.push_back({holder.sequence->facts.id, holder.keep, holder.in_favour_of});

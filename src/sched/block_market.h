@@ -55,6 +55,8 @@ class BlockMarket {
   // admitted in this step.
   bool closed_to(Tier tier) const { return closed_from_ && tier >= *closed_from_; }
   void add_drops(std::vector<PlanDrop>& drops) const;
+  // Null: it holds no blocks.
+  const ScheduledSequence* holder(SequenceId sequence) const;
 
  private:
   struct Holder {

@@ -38,13 +38,18 @@ void Entrance::let_in(Tier tier, std::pmr::vector<Prompt>& prompts) {
 WaitReason Entrance::let_in_resuming(Tier tier, std::pmr::vector<Prompt>& prompts) {
   std::uint32_t looked_at = 0;
   WaitReason first = WaitReason::kNone;
+  bool swapped_out = false;
   for (const ScheduledSequence& s : places_.of(tier).resuming) {
     const WaitReason reason = obstacle(s, looked_at++, prompts);
+    if (reason == WaitReason::kSwappedOut) {  // it has its place, and holds up nobody
+      swapped_out = true;
+      continue;
+    }
     if (first == WaitReason::kNone) first = reason;
     if (reason == WaitReason::kTierCeiling) of(tier).close(s.lane, reason);
     if (reason != WaitReason::kNone && !leaves_others_alone(reason)) break;
   }
-  return first;
+  return first == WaitReason::kNone && swapped_out ? WaitReason::kSwappedOut : first;
 }
 
 void Entrance::let_in_unstarted(Tier tier, std::pmr::vector<Prompt>& prompts) {
@@ -54,7 +59,8 @@ void Entrance::let_in_unstarted(Tier tier, std::pmr::vector<Prompt>& prompts) {
   }
   // Preempted work resumes before unstarted work, but for what is reserved for somebody.
   const WaitReason resuming = of(tier).resuming;
-  const bool only_entitled = resuming != WaitReason::kNone && resuming != WaitReason::kTierCeiling;
+  const bool only_entitled =
+      resuming != WaitReason::kNone && resuming != WaitReason::kTierCeiling && resuming != WaitReason::kSwappedOut;
   std::uint32_t looked_at = 0;
   while (const ScheduledSequence* s = tools_.walk.next()) {
     const bool is_entitled = is_about_class(resuming) && tools_.book.is_entitled_to_seat(s->lane);
@@ -96,6 +102,13 @@ WaitReason Entrance::obstacle(const ScheduledSequence& s, std::uint32_t looked_a
   if (looked_at == options_.lookahead) return short_of_blocks_ ? WaitReason::kBlocks : WaitReason::kStepTime;
   const AdmissionNeeds needs = needs_of(s, options_, view_);
   if (const WaitReason blocks = block_obstacle(s, needs); blocks != WaitReason::kNone) return blocks;
+  if (s.is_swapped()) {
+    const bool is_settled = tools_.market.is_settled(s.facts.id);  // it gave blocks up in this plan
+    take_place(s, needs);
+    if (!is_settled) tools_.swap.bring_back(s, needs.cover);
+    waits_for_arena_ = true;
+    return WaitReason::kSwappedOut;
+  }
   admit(s, needs, prompts);
   return WaitReason::kNone;
 }
@@ -131,6 +144,12 @@ WaitReason Entrance::block_obstacle(const ScheduledSequence& s, const AdmissionN
 }
 
 void Entrance::admit(const ScheduledSequence& s, const AdmissionNeeds& needs, std::pmr::vector<Prompt>& prompts) {
+  take_place(s, needs);
+  prompts.push_back({&s, needs.first_position, needs.cover, true});
+}
+
+// Nobody who comes later in this plan has its seat and blocks.
+void Entrance::take_place(const ScheduledSequence& s, const AdmissionNeeds& needs) {
   growth_.add(s, needs.cover);
   tools_.beat.add(s);
   tools_.market.pin(s.facts.id);
@@ -138,7 +157,6 @@ void Entrance::admit(const ScheduledSequence& s, const AdmissionNeeds& needs, st
   --seats_left_;
   ++admitted_;
   ++running_[index_of(s.facts.tier)];
-  prompts.push_back({&s, needs.first_position, needs.cover, true});
 }
 
 void Entrance::note_left_out(Tier tier) {

@@ -17,6 +17,7 @@
 #include "sched/options.h"
 #include "sched/places.h"
 #include "sched/service_walk.h"
+#include "sched/swap_planner.h"
 
 namespace takt {
 
@@ -36,6 +37,7 @@ struct AdmissionTools {
   LimitBook& book;
   ServiceWalk& walk;
   BeatGuard& beat;
+  SwapPlanner& swap;
 };
 
 // Sequences of each tier that may run.
@@ -65,6 +67,8 @@ class Entrance {
   // The first one that was looked at; it waits for blocks when short_of_blocks().
   const ScheduledSequence* first_in_line() const { return first_in_line_; }
   bool short_of_blocks() const { return short_of_blocks_; }
+  // Somebody has a place and waits for the swap arena alone.
+  bool waits_for_arena() const { return waits_for_arena_; }
 
  private:
   struct TierReasons {
@@ -85,6 +89,7 @@ class Entrance {
   WaitReason seat_obstacle(const ScheduledSequence& sequence);
   WaitReason block_obstacle(const ScheduledSequence& sequence, const AdmissionNeeds& needs);
   void admit(const ScheduledSequence& sequence, const AdmissionNeeds& needs, std::pmr::vector<Prompt>& prompts);
+  void take_place(const ScheduledSequence& sequence, const AdmissionNeeds& needs);
 
   const SchedulerOptions& options_;
   const CapacityView& view_;
@@ -96,6 +101,7 @@ class Entrance {
   MostRunning running_{};
   MostRunning most_running_;
   bool short_of_blocks_ = false;
+  bool waits_for_arena_ = false;
   const ScheduledSequence* first_in_line_ = nullptr;
   std::array<TierReasons, kTiers.size()> reasons_;
 };

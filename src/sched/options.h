@@ -38,6 +38,8 @@ enum class KvReserve : std::uint8_t {
 enum class PreemptionRule : std::uint8_t {
   kNone,       // it can't happen: only together with worst-case admission or a reserve
   kRecompute,  // the lowest tier's newest gives up tail blocks and computes them again later
+  kSwap,       // the same, but they are copied to the swap arena and back, as far as there is room in it
+  kAuto,       // whichever of the two is predicted to be quicker; without an arena it is kRecompute
 };
 
 // Who of a tier's waiting starts first.
@@ -90,7 +92,7 @@ struct SchedulerOptions {
   LeaveRule leave = LeaveRule::kWhenFinished;
   AdmissionRule admission = AdmissionRule::kGreedy;
   KvReserve reserve = KvReserve::kPaged;
-  PreemptionRule preemption = PreemptionRule::kRecompute;
+  PreemptionRule preemption = PreemptionRule::kAuto;
 
   OrderRule order = OrderRule::kFcfs;
   FairWeights fair;

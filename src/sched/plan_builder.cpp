@@ -20,8 +20,12 @@ void clear_plan(StepPlan& plan) {
   empty.entries.swap(plan.entries);
   empty.drops.swap(plan.drops);
   empty.waits.swap(plan.waits);
+  empty.swap_ins.swap(plan.swap_ins);
+  empty.fetches.swap(plan.fetches);
   empty.entries.clear();
   empty.drops.clear();
+  empty.swap_ins.clear();
+  empty.fetches.clear();
   empty.waits.clear();
   plan = std::move(empty);
 }
@@ -37,6 +41,7 @@ PlanBuilder::PlanBuilder(const PlanInputs& inputs, PlanScratch& scratch, StepPla
       scratch_(scratch),
       plan_(plan),
       market_(inputs.view, inputs.places, inputs.options.preemption, scratch.book),
+      swap_(inputs.options, inputs.view, inputs.model, plan),
       beat_(inputs.options, inputs.model, inputs.places),
       spent_by_lane_(inputs.places.memory),
       prompts_{std::pmr::vector<Prompt>(inputs.places.memory), std::pmr::vector<Prompt>(inputs.places.memory)} {
@@ -56,7 +61,7 @@ void PlanBuilder::build(StepId id, ModelIndex model) {
   reserves.take_back_blocks(reclaimed);
   add_decode_rows(Tier::kRealtime, Duration::max());
   entrance_.emplace(options_, view_, places_, history_.lengths,
-                    AdmissionTools{market_, scratch_.book, scratch_.walk, beat_});
+                    AdmissionTools{market_, scratch_.book, scratch_.walk, beat_, swap_});
   entrance_->add_seats(reclaimed);
   entrance_->limit_running(history_.most_running);
   collect_prompts(Tier::kRealtime);
@@ -70,10 +75,11 @@ void PlanBuilder::build(StepId id, ModelIndex model) {
   insist_on_prefill();
   insist_on_batch();
   if (options_.padding) pad_ended_rows();
-  market_.add_drops(plan_.drops);
+  count_copies();
+  swap_.name_fetches(places_);
   plan_.predicted = model_.predict(plan_.features);
-  if (plan_.empty() && places_.running.empty() && entrance_->short_of_blocks())
-    unserviceable_ = entrance_->first_in_line();
+  const bool nothing_goes_on = plan_.empty() && places_.running.empty() && !entrance_->waits_for_arena();
+  if (nothing_goes_on && entrance_->short_of_blocks()) unserviceable_ = entrance_->first_in_line();
 }
 
 // What the batch tier could do in this step, and what is set aside for it.
@@ -132,6 +138,14 @@ void PlanBuilder::choose_budget() {
   }
   plan_.budget = step_budget(options_, tightest);
   planned_limit_ = from_seconds(to_seconds(plan_.budget) * (1.0 - options_.planning_margin));
+  swap_.set_budget(plan_.budget);
+}
+
+// Who gives up blocks so far, in what way, and what all the copying adds to the step.
+void PlanBuilder::count_copies() {
+  plan_.drops.clear();
+  market_.add_drops(plan_.drops);
+  plan_.features.swapped_blocks = swap_.choose_kinds(market_) + swap_.blocks_in();
 }
 
 // How long a step may get for batch decode rows while realtime prompts wait for what they leave.
@@ -193,6 +207,7 @@ void PlanBuilder::collect_prompts(Tier tier) {
     prompts_of(tier).push_back({&s, s.computed, s.cover, false});
   }
   entrance_->let_in(tier, prompts_of(tier));
+  count_copies();
 }
 
 void PlanBuilder::grant_prefill(Tier tier, Duration limit) {

@@ -76,6 +76,7 @@ class PlanBuilder {
   };
 
   void choose_budget();
+  void count_copies();
   void look_at_batch();
   Duration left_aside() const;
   Duration limit_beside_prompts() const;
@@ -105,6 +106,7 @@ class PlanBuilder {
 
   StepPlan& plan_;
   BlockMarket market_;
+  SwapPlanner swap_;
   BeatGuard beat_;
   std::optional<Entrance> entrance_;  // once the decode rows stand
   Duration planned_limit_{0};         // the budget less the margin

@@ -1,6 +1,7 @@
 #include "sched/scheduler.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sched/join_gate.h"
 #include "sched/queue_waits.h"
@@ -179,7 +180,7 @@ std::span<const SequenceId> Scheduler::queue_heads(TimePoint now) {
   const std::size_t running = places_.running.size();
   const std::size_t free_seats = options_.max_sequences - std::min<std::size_t>(running, options_.max_sequences);
   const auto note = [&](const ScheduledSequence& s) {
-    if (s.cover == 0 && !s.facts.scores_prompt) heads_.push_back(s.facts.id);
+    if (s.cover == 0 && !s.facts.scores_prompt && !s.is_swapped()) heads_.push_back(s.facts.id);
   };
   for (const Tier tier : kTiers) {
     const TierQueues& queues = places_.of(tier);
@@ -329,6 +330,8 @@ void Scheduler::apply_drops(const StepPlan& plan, TimePoint now) noexcept {
       breaker_.note_preemption({static_cast<std::uint32_t>(running_of(Tier::kRealtime)),
                                 static_cast<std::uint32_t>(running_of(Tier::kBatch))},
                                now);
+    if (drop.keep_tokens < s.computed)
+      s.swapped_until = drop.kind == PreemptionKind::kSwap ? std::max(s.swapped_until, s.computed) : 0;
     s.cover = std::min(s.cover, drop.keep_tokens);
     s.computed = std::min(s.computed, drop.keep_tokens);
     if (s.state != SequenceState::kRunning) continue;
@@ -339,6 +342,26 @@ void Scheduler::apply_drops(const StepPlan& plan, TimePoint now) noexcept {
     places_.of(s.facts.tier).resuming_waits.set(WaitReason::kPreemption, now);
     move(it->second, SequenceState::kResuming, now);
   }
+}
+
+void Scheduler::apply_swap_ins(const StepPlan& plan) noexcept {
+  for (const PlanSwapIn& swap_in : plan.swap_ins) {
+    const auto it = by_id_.find(swap_in.sequence);
+    if (it == by_id_.end()) continue;
+    ScheduledSequence& s = *it->second;
+    s.cover = std::max(s.cover, swap_in.cover_tokens);
+    s.computed = std::max(s.computed, swap_in.computed);
+    if (!s.is_swapped()) s.swapped_until = 0;
+  }
+}
+
+std::uint32_t Scheduler::lose_swapped(SequenceId sequence, std::uint32_t computed) noexcept {
+  const auto it = by_id_.find(sequence);
+  if (it == by_id_.end()) return 0;
+  ScheduledSequence& s = *it->second;
+  s.computed = computed;
+  const std::uint32_t until = std::exchange(s.swapped_until, 0);
+  return until - std::min(until, computed);
 }
 
 void Scheduler::start(SequenceList::iterator s, const PlanEntry& entry, TimePoint now) noexcept {
@@ -445,7 +468,7 @@ std::vector<SequenceView> Scheduler::look(std::size_t heads) const {
       const WaitAccount* account = account_of(*s);
       WaitReason reason = account != nullptr ? account->reason() : WaitReason::kNone;
       if (s->passed_over_since) reason = WaitReason::kStepTime;
-      views.push_back({s->facts.id, s->state, s->known, s->computed, s->cover, reason});
+      views.push_back({s->facts.id, s->state, s->known, s->computed, s->cover, s->swapped_until, reason});
     }
   };
   add(places_.running, places_.running.size());

@@ -37,6 +37,7 @@ struct SequenceView {
   std::uint32_t known = 0;
   std::uint32_t computed = 0;
   std::uint32_t cover = 0;
+  std::uint32_t swapped_until = 0;  // tokens from `computed` to here are in the swap arena; 0: none are
   WaitReason reason = WaitReason::kNone;
 };
 
@@ -86,6 +87,11 @@ class Scheduler {
 
   // The plan's drops happened. To be called before the step is executed.
   void apply_drops(const StepPlan& plan, TimePoint now) noexcept;
+  // The plan's swap-ins happened, after its drops.
+  void apply_swap_ins(const StepPlan& plan) noexcept;
+  // What the sequence had in the swap arena is lost: what is behind `computed` is computed again.
+  // Gives how many tokens that are.
+  std::uint32_t lose_swapped(SequenceId sequence, std::uint32_t computed) noexcept;
   // The plan's step is done. `progress`: of entries that go on or end; an entry that is not named stays as it was.
   void commit(const StepPlan& plan, std::span<const SequenceProgress> progress, TimePoint now) noexcept;
 

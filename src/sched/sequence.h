@@ -68,6 +68,7 @@ struct ScheduledSequence : TurnHook, ArrivalHook {
   std::uint32_t cover = 0;  // positions that its block tables reach
   std::uint32_t preemptions = 0;
   std::uint32_t preemptions_by_own_tier = 0;
+  std::uint32_t swapped_until = 0;   // tokens from `computed` to here are in the swap arena; 0: none are
   bool reserved_to_the_end = false;  // protected: resumed with its whole remaining need
 
   Tenant* tenant = nullptr;
@@ -82,6 +83,7 @@ struct ScheduledSequence : TurnHook, ArrivalHook {
   std::optional<TimePoint> passed_over_since;  // running, but not in the last plan
 
   std::uint32_t remaining() const { return known - computed; }
+  bool is_swapped() const { return swapped_until > computed; }
   // One token to compute: costs what a decode row costs, whatever it is.
   bool is_decode_row() const { return state == SequenceState::kRunning && remaining() == 1; }
 };

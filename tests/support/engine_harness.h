@@ -14,6 +14,8 @@
 #include "core/event.h"
 #include "engine/engine.h"
 #include "exec/fake/fake_executor.h"
+#include "swap/open_store.h"
+#include "swap/timed_store.h"
 
 namespace takt::testing {
 
@@ -30,6 +32,9 @@ struct RequestHistory {
   std::map<std::uint32_t, ChoiceRecord> choices;
   std::vector<PromptLogprob> scored;
   std::uint32_t preempted = 0;
+  std::uint32_t swapped_tokens = 0;  // by all its preemptions
+  std::uint32_t dropped_tokens = 0;
+  std::uint32_t swaps_lost = 0;
   std::vector<std::size_t> preempted_after;  // tokens of the choice so far, at each preemption
   std::vector<std::pair<TimePoint, Seated>> seated;
   std::optional<Closed> closed;
@@ -83,8 +88,11 @@ class Recorder final : public EventSink {
   void note(TimePoint, const Preempted& e) {
     RequestHistory& history = touch(e.request);
     ++history.preempted;
+    history.swapped_tokens += e.swapped_tokens;
+    history.dropped_tokens += e.dropped_tokens;
     history.preempted_after.push_back(history.choices[e.choice].tokens.size());
   }
+  void note(TimePoint, const SwapLost& e) { ++touch(e.request).swaps_lost; }
   void note(TimePoint, const ChoiceFinished& e) { touch(e.request).choices[e.choice].finished = e; }
   void note(TimePoint, const Closed& e) { touch(e.request).closed = e; }
   void note(TimePoint, const Delivered&) {}
@@ -102,9 +110,13 @@ inline std::vector<TokenId> letters(std::uint32_t count, std::uint32_t start = 0
 }
 
 struct EngineHarness {
-  explicit EngineHarness(FakeScript fake_script, EngineOptions engine_options = {})
-      : script(std::move(fake_script)), options(engine_options) {
-    auto created = Engine::create(make_fake_executor(script, clock, advance(clock)), clock, options, {&events});
+  explicit EngineHarness(FakeScript fake_script, EngineOptions engine_options = {},
+                         std::optional<TimedStoreScript> arena = {})
+      : script(std::move(fake_script)), options(std::move(engine_options)) {
+    auto executor = make_fake_executor(script, clock, advance(clock));
+    std::unique_ptr<SwapStore> swap;
+    if (arena) swap = TimedStore::create(*arena, swap_page_bytes(executor->capabilities().groups), clock).value();
+    auto created = Engine::create(std::move(executor), clock, options, {&events}, nullptr, nullptr, std::move(swap));
     EXPECT_TRUE(created.ok()) << (created.ok() ? "" : created.error().message);
     if (created.ok()) engine = std::move(created.value());
   }

@@ -8,8 +8,8 @@ namespace takt::testing {
 class PlainStepTime final : public StepTimeModel {
  public:
   Duration predict(const StepFeatures& f) const override {
-    if (f.tokens == 0) return Duration::zero();
-    return per_step + per_token * f.tokens +
+    if (f.tokens == 0) return per_swapped * f.swapped_blocks;
+    return per_swapped * f.swapped_blocks + per_step + per_token * f.tokens +
            Duration(static_cast<std::int64_t>(per_attended_ns * static_cast<double>(f.attended_positions)));
   }
   void observe(const StepFeatures&, Duration) override {}
@@ -18,6 +18,7 @@ class PlainStepTime final : public StepTimeModel {
   Duration per_step = std::chrono::milliseconds(1);
   Duration per_token = std::chrono::milliseconds(1);
   double per_attended_ns = 0;
+  Duration per_swapped{0};
 };
 
 }  // namespace takt::testing

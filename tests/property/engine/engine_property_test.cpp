@@ -115,12 +115,28 @@ EngineOptions random_options() {
     sched.order = *rc::gen::element(OrderRule::kFcfs, OrderRule::kFair, OrderRule::kDeadline);
   sched.batch_min_share = *rc::gen::element(0.0, 0.05, 0.5);
   sched.breaker.preemptions_per_minute = *rc::gen::element(0U, 2U, 60U);
+  if (sched.preemption != PreemptionRule::kNone)
+    sched.preemption = *rc::gen::element(PreemptionRule::kRecompute, PreemptionRule::kSwap, PreemptionRule::kAuto);
   options.kv.linger = milliseconds(*rc::gen::element(0, 5, 5000));
   options.kv.pinned_share = *rc::gen::element(0.0, 0.2, 0.9);
   if (*rc::gen::weightedElement<bool>({{2, false}, {1, true}}))
     sched.window = {*rc::gen::inRange(1U, 5U), *rc::gen::element(0.0, 0.5), milliseconds(20),
                     *rc::gen::arbitrary<bool>()};
   return options;
+}
+
+// None, or one that is roomy or small, quick or slow, and sound or not.
+std::optional<TimedStoreScript> random_arena() {
+  if (*rc::gen::arbitrary<bool>()) return std::nullopt;
+  TimedStoreScript arena;
+  arena.pages = *rc::gen::element(2U, 8U, 64U);
+  arena.staging_pages = *rc::gen::element(1U, 4U, 32U);
+  arena.out_time = *rc::gen::element(Duration(0), Duration(milliseconds(1)), Duration(milliseconds(30)));
+  arena.in_time = *rc::gen::element(Duration(0), Duration(milliseconds(1)), Duration(milliseconds(30)));
+  arena.fail_out_every = *rc::gen::element(0U, 0U, 3U);
+  arena.fail_in_every = *rc::gen::element(0U, 0U, 3U);
+  arena.change_in_every = *rc::gen::element(0U, 0U, 2U);
+  return arena;
 }
 
 // Runs to the end; a window that holds work back ends with time.
@@ -134,7 +150,7 @@ bool run_to_the_end(EngineHarness& h) {
 }
 
 RC_GTEST_PROP(EngineProperty, SequencesAndBlocksAreConservedThroughAnyOperations, ()) {
-  EngineHarness h(random_script(), random_options());
+  EngineHarness h(random_script(), random_options(), random_arena());
   std::map<std::uint64_t, Shape> accepted;
   std::uint64_t id = 0;
   const auto operations = *rc::gen::inRange(5, 60);
@@ -157,6 +173,9 @@ RC_GTEST_PROP(EngineProperty, SequencesAndBlocksAreConservedThroughAnyOperations
   }
   RC_ASSERT(run_to_the_end(h));
   RC_ASSERT(h.engine->status().blocks_owned == 0U);
+  h.clock.advance(std::chrono::seconds(60));  // transfers that are still under way
+  h.step();
+  RC_ASSERT(h.engine->status().swap.used_bytes == 0U);
   RC_ASSERT(!h.engine->status().failed);
   RC_ASSERT(h.events.requests.size() == accepted.size());
   for (const auto& [request, shape] : accepted) check_request(h, request, shape);

@@ -45,10 +45,13 @@ class PlanReplay : public ::testing::Test {
     ManualClock clock;
     clock.advance(std::chrono::hours(3));
     testing::Recorder events;
-    auto created =
-        Engine::create(make_fake_executor(script, clock, advance(clock)), clock, options, {&events},
-                       std::make_unique<LinearStepTimeModel>(kTerms),
-                       &(*log)->tape(ModelIndex(0), {kTerms.per_step, kTerms.per_token, kTerms.per_attended}));
+    auto executor = make_fake_executor(script, clock, advance(clock));
+    std::unique_ptr<SwapStore> swap;
+    if (arena_) swap = TimedStore::create(*arena_, swap_page_bytes(executor->capabilities().groups), clock).value();
+    auto created = Engine::create(
+        std::move(executor), clock, options, {&events}, std::make_unique<LinearStepTimeModel>(kTerms),
+        &(*log)->tape(ModelIndex(0), {kTerms.per_step, kTerms.per_token, kTerms.per_attended, kTerms.per_swapped}),
+        std::move(swap));
     ASSERT_TRUE(created) << created.error().message;
     Engine& engine = **created;
     std::mt19937 random(seed);
@@ -104,6 +107,7 @@ class PlanReplay : public ::testing::Test {
 
   std::string path_;
   std::vector<SchedulerOptions> changes_;  // made at random moments of the run
+  std::optional<TimedStoreScript> arena_;
   std::vector<StepCommitted> steps_;
 };
 
@@ -146,6 +150,29 @@ TEST_F(PlanReplay, RunsWithPreemptionsComeOutTheSame) {
     EXPECT_TRUE(preempted);
     expect_same_plans();
   }
+}
+
+TEST_F(PlanReplay, RunsWithSwapComeOutTheSameAlsoWhereTransfersFail) {
+  FakeScript script = testing::quick_script();
+  script.block_count = 40;
+  EngineOptions options;
+  options.sched.max_sequences = 6;
+  arena_.emplace();
+  arena_->out_time = arena_->in_time = std::chrono::milliseconds(1);
+  metrics::StepLogOptions small;
+  small.file_bytes = 20000;
+  small.files = 1000;
+  bool brought_back = false;
+  for (unsigned seed = 1; seed <= 8; ++seed) {
+    options.sched.preemption = seed % 2 == 0 ? PreemptionRule::kSwap : PreemptionRule::kAuto;
+    arena_->fail_in_every = seed > 4 ? 5 : 0;
+    arena_->fail_out_every = seed > 6 ? 4 : 0;
+    for (const auto& file : files()) std::filesystem::remove(file);
+    run(script, options, seed, small);
+    for (const StepCommitted& step : steps_) brought_back = brought_back || !step.plan.swap_ins.empty();
+    expect_same_plans();
+  }
+  EXPECT_TRUE(brought_back);
 }
 
 TEST_F(PlanReplay, EveryModeOfBatchingComesOutTheSame) {

@@ -59,7 +59,7 @@ TEST(Accountant, APreemptedRequestHasOneFirstTokenCountedFromItsArrival) {
   EXPECT_EQ(chat.first_token.count(), 1u);
   EXPECT_DOUBLE_EQ(chat.first_token.sum(), 0.05);
   EXPECT_DOUBLE_EQ(chat.token_gap.sum(), 0.35) << "the pause is a gap that the user saw";
-  EXPECT_EQ(counts.models.at(0).preemptions, 1u);
+  EXPECT_EQ(counts.models.at(0).preemptions_recompute, 1u);
   EXPECT_EQ(counts.models.at(0).preempted_tokens, 48u);
 }
 

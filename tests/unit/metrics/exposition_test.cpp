@@ -38,7 +38,7 @@ TEST(Exposition, ParsesStrictlyAndHoldsTheListOfF15) {
   EXPECT_EQ(samples.at("takt_queue_requests{tier=\"batch\"}"), 1.0);
   EXPECT_EQ(samples.at("takt_queue_tokens{tier=\"batch\"}"), 40.0);
   EXPECT_EQ(samples.at("takt_queue_requests{tier=\"realtime\"}"), 0.0);
-  EXPECT_EQ(samples.at("takt_preemptions_total" + model + "}"), 1.0);
+  EXPECT_EQ(samples.at("takt_preemptions_total" + model + ",kind=\"recompute\"}"), 1.0);
   EXPECT_EQ(samples.at("takt_requests_refused_total{reason=\"unavailable\"}"), 1.0);
   EXPECT_EQ(samples.at("takt_requests_cancelled_total{phase=\"queued\"}"), 0.0);
   EXPECT_EQ(samples.at("takt_steps_total" + model + ",phase=\"mixed\"}"), 1.0);

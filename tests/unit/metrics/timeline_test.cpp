@@ -75,6 +75,16 @@ TEST(Timeline, WhoKeptItsBlocksGoesOnWithoutPrefill) {
                    "decode 50-60 0"}));
 }
 
+TEST(Timeline, ASwappedRequestIsSwappedUntilItIsBackOrLost) {
+  Timelines timelines(8);
+  const Preempted swapped{RequestId(1), 0, 0, Tier::kRealtime, {}, 10};
+  timelines.publish({accepted(0, 1, 10), seated(0, 1, 0, {}), token(10, 1), event(20, swapped), seated(50, 1, 10, {}),
+                     token(55, 1), event(60, swapped), event(70, SwapLost{RequestId(1), 0, 9}), seated(90, 1, 2, {})});
+  EXPECT_EQ(story(*timelines.find(RequestId(1), at_ms(100))),
+            (Story{"preparing 0-0 0", "queued 0-0 0", "prefill 0-10 10", "decode 10-20 1", "swapped 20-50 10",
+                   "decode 50-60 1", "preempted 60-90 9", "prefill 90-100 10"}));
+}
+
 TEST(Timeline, IsReadableWhileTheRequestWaits) {
   Timelines timelines(8);
   timelines.publish({accepted(0, 1, 10)});

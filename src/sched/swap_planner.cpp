@@ -1,0 +1,86 @@
+#include "sched/swap_planner.h"
+
+#include <algorithm>
+
+#include "sched/budget.h"
+
+namespace takt {
+
+namespace {
+
+constexpr double kBudgetForSwapIns = 0.05;
+// A plan names so many of each tier, so that the next one is read while the first is copied.
+constexpr std::size_t kFetchedAhead = 2;
+
+}  // namespace
+
+bool swap_is_quicker(const StepTimeModel& model, const SwapView& swap, std::uint32_t first, std::uint32_t tokens,
+                     std::uint32_t leave, std::uint32_t come_back) {
+  // Computed beside others, it costs what it adds to a step.
+  const StepFeatures others = with_rows({}, 0, 1);
+  const Duration compute = model.predict(with_rows(others, first, tokens)) - model.predict(others);
+  return leave * swap.out_seconds + come_back * swap.in_seconds < to_seconds(compute);
+}
+
+SwapPlanner::SwapPlanner(const SchedulerOptions& options, const CapacityView& view, const StepTimeModel& model,
+                         StepPlan& plan)
+    : options_(options), view_(view), model_(model), plan_(plan) {}
+
+void SwapPlanner::set_budget(Duration budget) {
+  if (view_.swap.total_pages == 0) return;
+  StepFeatures page;
+  page.swapped_blocks = view_.geometry.page_blocks();
+  const double each = to_seconds(model_.predict(page));
+  const double room = to_seconds(budget) * kBudgetForSwapIns;
+  const double most = each > 0.0 ? room / each : view_.swap.total_pages;
+  most_pages_in_ = static_cast<std::uint32_t>(std::clamp<double>(most, 1.0, view_.swap.total_pages));
+}
+
+void SwapPlanner::bring_back(const ScheduledSequence& s, std::uint32_t cover_tokens) {
+  const auto& arrivals = view_.swap.arrivals;
+  const auto arrived =
+      std::find_if(arrivals.begin(), arrivals.end(), [&](const SwapArrival& a) { return a.sequence == s.facts.id; });
+  if (arrived == arrivals.end()) return;
+  const std::uint32_t pages = std::min(arrived->pages, most_pages_in_ - std::min(most_pages_in_, pages_in_));
+  if (pages == 0) return;
+  pages_in_ += pages;
+  const std::uint64_t until = std::uint64_t{s.computed} + std::uint64_t{pages} * view_.geometry.alignment;
+  plan_.swap_ins.push_back(
+      {s.facts.id, static_cast<std::uint32_t>(std::min<std::uint64_t>(until, s.swapped_until)), cover_tokens});
+}
+
+bool SwapPlanner::leaves_for_arena(const ScheduledSequence& s, const PlanDrop& drop, std::uint32_t room) const {
+  if (options_.preemption != PreemptionRule::kSwap && options_.preemption != PreemptionRule::kAuto) return false;
+  const std::uint32_t leave = view_.geometry.pages_for(s.computed - drop.keep_tokens);
+  if (leave > room) return false;
+  if (options_.preemption == PreemptionRule::kSwap) return true;
+  const std::uint32_t tokens = std::max(s.computed, s.swapped_until) - drop.keep_tokens;
+  return swap_is_quicker(model_, view_.swap, drop.keep_tokens, tokens, leave, view_.geometry.pages_for(tokens));
+}
+
+std::uint32_t SwapPlanner::choose_kinds(const BlockMarket& market) {
+  if (view_.swap.total_pages == 0) return 0;
+  const std::uint32_t room = std::min(view_.swap.free_pages, view_.swap.out_pages);
+  std::uint32_t pages_out = 0;
+  for (PlanDrop& drop : plan_.drops) {
+    const ScheduledSequence& s = *market.holder(drop.sequence);
+    if (drop.keep_tokens >= s.computed || !leaves_for_arena(s, drop, room - pages_out)) continue;
+    drop.kind = PreemptionKind::kSwap;
+    pages_out += view_.geometry.pages_for(s.computed - drop.keep_tokens);
+  }
+  return pages_out * view_.geometry.page_blocks();
+}
+
+void SwapPlanner::name_fetches(const SequencePlaces& places) {
+  if (view_.swap.total_pages == 0) return;
+  for (const TierQueues& queues : places.tiers) {
+    std::size_t named = 0;
+    for (auto s = queues.resuming.begin(); s != queues.resuming.end() && named < kFetchedAhead; ++s) {
+      if (!s->is_swapped()) continue;
+      plan_.fetches.push_back(s->facts.id);
+      ++named;
+    }
+  }
+}
+
+}  // namespace takt

@@ -1,0 +1,49 @@
+// Swap inside one plan: which tails leave for the arena instead of being dropped, and what comes back.
+#pragma once
+
+#include <cstdint>
+
+#include "core/capacity_view.h"
+#include "core/step.h"
+#include "core/step_time_model.h"
+#include "sched/block_market.h"
+#include "sched/options.h"
+#include "sched/places.h"
+
+namespace takt {
+
+// Whether the tokens from `first` on are back sooner from the arena than computed anew. `leave`: pages of them that
+// would have to be copied out first; `swap`: what a page takes. Pure.
+bool swap_is_quicker(const StepTimeModel& model, const SwapView& swap, std::uint32_t first, std::uint32_t tokens,
+                     std::uint32_t leave, std::uint32_t come_back);
+
+// Lives for one plan.
+class SwapPlanner {
+ public:
+  // `plan`: its swap-ins and fetches are added to, its drops get their kinds.
+  SwapPlanner(const SchedulerOptions& options, const CapacityView& view, const StepTimeModel& model, StepPlan& plan);
+
+  // How much comes back in this step: as many pages as are copied in a twentieth of its budget, at least one.
+  void set_budget(Duration budget);
+  // A swapped sequence has its place: as much of it comes back as has arrived and may in this step.
+  void bring_back(const ScheduledSequence& sequence, std::uint32_t cover_tokens);
+
+  // Sets the kind of each drop of the plan. Gives the blocks that are copied out. `market`: that made the drops.
+  std::uint32_t choose_kinds(const BlockMarket& market);
+  // Blocks that come back.
+  std::uint32_t blocks_in() const { return pages_in_ * view_.geometry.page_blocks(); }
+  // The first swapped sequences of each tier, in the order in which they resume.
+  void name_fetches(const SequencePlaces& places);
+
+ private:
+  bool leaves_for_arena(const ScheduledSequence& sequence, const PlanDrop& drop, std::uint32_t room) const;
+
+  const SchedulerOptions& options_;
+  const CapacityView& view_;
+  const StepTimeModel& model_;
+  StepPlan& plan_;
+  std::uint32_t most_pages_in_ = 0;
+  std::uint32_t pages_in_ = 0;
+};
+
+}  // namespace takt
