@@ -111,6 +111,7 @@ struct ModelCounts {
   std::uint64_t preemptions_recompute = 0;  // by what became of the tokens
   std::uint64_t preemptions_swap = 0;
   std::uint64_t preemptions_seat = 0;  // nothing was given up but the seat
+  std::uint64_t preemptions() const { return preemptions_recompute + preemptions_swap + preemptions_seat; }
   std::uint64_t preempted_tokens = 0;  // to be computed again
   std::uint64_t swaps_lost = 0;  // sequences whose part of the arena was lost
   std::uint64_t failed_steps_retryable = 0;

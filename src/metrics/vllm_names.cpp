@@ -73,7 +73,7 @@ void add_requests(Families& families, const Counts& counts) {
 void add_vllm_names(Families& families, const Counts& counts, std::span<const KvBlocks> memory) {
   add_requests(families, counts);
   families.begin(MetricType::Counter, "vllm:num_preemptions_total", "Sequences that gave up KV blocks.");
-  for (const ModelCounts& m : counts.models) families.value(static_cast<double>(m.preemptions), model_labels(m.name));
+  for (const ModelCounts& m : counts.models) families.value(static_cast<double>(m.preemptions()), model_labels(m.name));
   families.begin(MetricType::Gauge, "vllm:kv_cache_usage_perc", "KV blocks that sequences own, of all; 1 is full.");
   for (std::size_t i = 0; i < counts.models.size() && i < memory.size(); ++i) {
     const double total = memory[i].total;

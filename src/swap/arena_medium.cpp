@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -123,9 +124,13 @@ Result<std::unique_ptr<ArenaMedium>> make_file_arena(const std::string& director
   }
   if (fd < 0) return arena_error("no swap file can be made in " + directory, errno);
   auto arena = std::make_unique<FileArena>(fd, direct, directory);
+  const std::string no_room = "no room for a swap file of " + std::to_string(bytes) + " bytes in " + directory;
+  // Asked first, so that a wish far too large does not fill the disk for a moment.
+  struct statvfs disk {};
+  if (::fstatvfs(fd, &disk) == 0 && bytes / disk.f_frsize > disk.f_bavail) return arena_error(no_room, ENOSPC);
   // The blocks are taken now: a disk that is full says so here and not while somebody's answer waits.
   if (const int failed = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes)); failed != 0)
-    return arena_error("no room for a swap file of " + std::to_string(bytes) + " bytes in " + directory, failed);
+    return arena_error(no_room, failed);
   return std::unique_ptr<ArenaMedium>(std::move(arena));
 }
 

@@ -112,12 +112,14 @@ class FakeExecutor final : public Executor {
   Status read_block(GroupId group, BlockId block, std::span<std::byte> bytes) const override {
     if (Status valid = check_block(group, block, bytes.size()); !valid.ok()) return valid;
     std::memcpy(bytes.data(), first_cell(group.value, block), bytes.size());
+    spend_(script_.copy_cost);
     return {};
   }
 
   Status write_block(GroupId group, BlockId block, std::span<const std::byte> bytes) override {
     if (Status valid = check_block(group, block, bytes.size()); !valid.ok()) return valid;
     std::memcpy(const_cast<Cell*>(first_cell(group.value, block)), bytes.data(), bytes.size());
+    spend_(script_.copy_cost);
     return {};
   }
 

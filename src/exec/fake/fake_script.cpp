@@ -95,6 +95,7 @@ const std::vector<NumberKey>& number_keys() {
       {"step_us", 0, 600'000'000, [](FakeScript& s, std::uint64_t n) { s.step_cost = microseconds(n); }},
       {"token_us", 0, 10'000'000, [](FakeScript& s, std::uint64_t n) { s.token_cost = microseconds(n); }},
       {"attended_ns", 0, 1'000'000, [](FakeScript& s, std::uint64_t n) { s.attended_cost = nanoseconds(n); }},
+      {"copy_us", 0, 10'000'000, [](FakeScript& s, std::uint64_t n) { s.copy_cost = microseconds(n); }},
       {"fail_step", 1, 1ULL << 40, [](FakeScript& s, std::uint64_t n) { s.fail_step = n; }},
       {"stall_ms", 0, 3'600'000, [](FakeScript& s, std::uint64_t n) { s.stall = milliseconds(n); }},
       {"context", 16, 1U << 24,

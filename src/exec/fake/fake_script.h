@@ -36,6 +36,7 @@ struct FakeScript {
   Duration step_cost{0};
   Duration token_cost{0};
   Duration attended_cost{0};
+  Duration copy_cost{0};  // of a block's bytes, out or in
 
   std::uint64_t fail_step = 0;  // the first step whose id is at least this fails; the first real step is 1
   FakeFailure fail = FakeFailure::kNone;
@@ -50,7 +51,7 @@ struct FakeScript {
 };
 
 // `script` as after "fake:": key=value pairs separated by commas; a comma, equals sign or backslash in a value is
-// written with a backslash before it. Keys: text, length, bytes_per_token, step_ms, step_us, token_us, attended_ns,
+// written with a backslash before it. Keys: text, length, bytes_per_token, step_ms, step_us, token_us, attended_ns, copy_us,
 // fail_step, fail (once | always | submit | throw | entry | unsampled | fatal | stall), stall_ms, context,
 // block_tokens, blocks, groups, seqs, step_tokens. Errors name the key.
 Result<FakeScript> parse_fake_script(std::string_view script);

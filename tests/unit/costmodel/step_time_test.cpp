@@ -62,6 +62,24 @@ TEST(LinearStepTimeModel, LearnsAMachineThatBecameSlower) {
   EXPECT_NEAR(to_seconds(model.predict(probe)), after.seconds(probe), after.seconds(probe) * 0.1);
 }
 
+// A20: the time of copies is part of a prediction, is learnt, and is all that a step without rows takes.
+TEST(LinearStepTimeModel, KnowsWhatSwappedBlocksCost) {
+  LinearStepTimeModel model({10e-3, 1e-3, 0.0, 1e-3});
+  StepFeatures step;
+  step.swapped_blocks = 5;
+  EXPECT_NEAR(to_seconds(model.predict(step)), 5e-3, 1e-6);
+  step.tokens = 2;
+  EXPECT_NEAR(to_seconds(model.predict(step)), 17e-3, 1e-6);
+  StepFeatures plain;
+  plain.tokens = 2;
+  for (int i = 0; i < 2000; ++i) {
+    model.observe(step, from_seconds(12e-3 + 5 * 4e-3));
+    model.observe(plain, from_seconds(12e-3));
+  }
+  EXPECT_NEAR(to_seconds(model.predict(step)), 32e-3, 3e-3);
+  EXPECT_NEAR(to_seconds(model.predict(plain)), 12e-3, 2e-3);
+}
+
 TEST(LinearStepTimeModel, OneOddStepMovesAPredictionByTwoPercentAtMost) {
   LinearStepTimeModel model({0.004, 0.0005, 1e-7});
   const StepFeatures probe = features(20, 4000);

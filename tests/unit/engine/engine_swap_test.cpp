@@ -139,6 +139,25 @@ TEST(EngineSwap, OthersDoNotWaitForASequenceThatComesBack) {
   EXPECT_LT(gaps_of_others(milliseconds(20)), 1.1 * gaps_of_others(Duration(1)));
 }
 
+// What a step copies is bounded by its budget and known to the step-time model.
+TEST(EngineSwap, AStepCopiesBackNoMoreThanATwentiethOfItsBudget) {
+  FakeScript script = small_pool();
+  script.copy_cost = std::chrono::microseconds(200);
+  EngineHarness h(script, with_rule(PreemptionRule::kSwap), roomy_arena());
+  submit_victims_then_chat(h);
+  ASSERT_TRUE(run_with_time(h));
+  expect_whole_answers(h);
+  std::uint32_t steps_with_swap_ins = 0;
+  for (const StepCommitted& step : h.events.steps) {
+    if (step.plan.swap_ins.empty() || !step.plan.drops.empty()) continue;
+    ++steps_with_swap_ins;
+    const Duration copies = script.copy_cost * step.plan.features.swapped_blocks;
+    EXPECT_LE(to_seconds(copies), 0.06 * to_seconds(step.plan.budget));
+    EXPECT_NEAR(to_seconds(step.measured), to_seconds(step.plan.predicted), 0.2 * to_seconds(step.measured));
+  }
+  EXPECT_GT(steps_with_swap_ins, 0U);
+}
+
 // B12: cancelled on its way out, while it is out, and on its way back: 10 rounds, and the arena is empty after each.
 TEST(EngineSwap, CancellingSwappedRequestsFreesTheArena) {
   TimedStoreScript slow = roomy_arena();
