@@ -26,7 +26,8 @@ TEST(Exposition, ParsesStrictlyAndHoldsTheListOfF15) {
   metrics.publish({accepted(0, 1), admitted(5, 1, 8), token(10, 1), event(12, committed)});
   metrics.publish({accepted(12, 2, 40, labels("index", Tier::kBatch)), event(13, Preempted{RequestId(1), 0, 16})});
   metrics.count_refusal(labels("chat"), ErrorCode::kUnavailable);
-  const auto samples = samples_of(metrics, {.total = 100, .owned = 10, .cached = 30, .free = 60});
+  const SwapArena arena{4096, 1024, 700, 300, std::chrono::seconds(3), std::chrono::seconds(2), 1, 2};
+  const auto samples = samples_of(metrics, {.total = 100, .owned = 10, .cached = 30, .free = 60, .swap = arena});
 
   const std::string model = R"({model="a \"quoted\\name\"\nof two lines")";
   EXPECT_EQ(samples.at("takt_build_info{version=\"1.2.3\",numerics=\"1\",isa=\"avx2\"}"), 1.0);
@@ -38,6 +39,11 @@ TEST(Exposition, ParsesStrictlyAndHoldsTheListOfF15) {
   EXPECT_EQ(samples.at("takt_queue_requests{tier=\"batch\"}"), 1.0);
   EXPECT_EQ(samples.at("takt_queue_tokens{tier=\"batch\"}"), 40.0);
   EXPECT_EQ(samples.at("takt_queue_requests{tier=\"realtime\"}"), 0.0);
+  EXPECT_EQ(samples.at("takt_swap_arena_bytes" + model + "}"), 4096.0);
+  EXPECT_EQ(samples.at("takt_swap_used_bytes" + model + "}"), 1024.0);
+  EXPECT_EQ(samples.at("takt_swap_bytes_total" + model + ",direction=\"in\"}"), 300.0);
+  EXPECT_EQ(samples.at("takt_swap_seconds_total" + model + ",direction=\"out\"}"), 3.0);
+  EXPECT_EQ(samples.at("takt_swap_failures_total" + model + ",direction=\"in\"}"), 2.0);
   EXPECT_EQ(samples.at("takt_preemptions_total" + model + ",kind=\"recompute\"}"), 1.0);
   EXPECT_EQ(samples.at("takt_requests_refused_total{reason=\"unavailable\"}"), 1.0);
   EXPECT_EQ(samples.at("takt_requests_cancelled_total{phase=\"queued\"}"), 0.0);
@@ -81,7 +87,7 @@ TEST(Exposition, OnRequestTheCountsAlsoHaveVllmsNames) {
   ServerMetrics metrics({"model"}, {{"1", "1", "scalar"}, true}, clock);
   metrics.publish({accepted(0, 1, 100), admitted(5, 1, 64), token(10, 1), token(30, 1), choice_finished(30, 1),
                    closed(30, 1), accepted(40, 2, 10, labels("index", Tier::kBatch)), admitted(50, 2)});
-  const auto samples = samples_of(metrics, {.total = 100, .owned = 25, .cached = 30, .free = 45});
+  const auto samples = samples_of(metrics, {.total = 100, .owned = 25, .cached = 30, .free = 45, .swap = {}});
   const std::string model = R"({model_name="model",engine="0"})";
   EXPECT_EQ(samples.at("vllm:num_requests_running" + model), 1.0);
   EXPECT_EQ(samples.at("vllm:num_requests_waiting" + model), 0.0);

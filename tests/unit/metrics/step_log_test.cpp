@@ -335,10 +335,10 @@ TEST_F(StepLogTest, ALastLineThatWasCutOffIsTheEnd) {
 }
 
 TEST_F(StepLogTest, WhatIsNoStepLogIsNotRead) {
-  std::ofstream(path_) << "{\"format\":\"takt-step-log\",\"version\":1,\"models\":[]}\n";
+  std::ofstream(path_) << "{\"format\":\"takt-step-log\",\"version\":2,\"models\":[]}\n";
   const auto old = StepLogReader::open(path_);
   ASSERT_FALSE(old);
-  EXPECT_NE(old.error().message.find("no step log of version 2"), std::string::npos);
+  EXPECT_NE(old.error().message.find("no step log of version 3"), std::string::npos);
   std::ofstream(path_) << "hello";
   EXPECT_FALSE(StepLogReader::open(path_));
   EXPECT_FALSE(StepLogReader::open(path_ + ".missing"));
