@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "store_calls.h"
+#include "swap/arena_medium.h"
 
 namespace takt {
 namespace {
