@@ -79,8 +79,7 @@ Interval middle(std::vector<double> figures, double confidence) {
   return {percentile(figures, tail).value_or(0.0), percentile(figures, 1.0 - tail).value_or(0.0)};
 }
 
-Interval grouped_quantile_interval(std::span<const double> sorted, double p, std::span<const std::uint32_t> below,
-                                   std::span<const std::uint32_t> counts) {
+double grouped_share_half_width(double p, std::span<const std::uint32_t> below, std::span<const std::uint32_t> counts) {
   double total = 0.0;
   double squares = 0.0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -89,11 +88,8 @@ Interval grouped_quantile_interval(std::span<const double> sorted, double p, std
     squares += excess * excess;
   }
   const double groups = static_cast<double>(counts.size());
-  if (total == 0.0 || groups < 2.0)
-    return {percentile(sorted, 0.0).value_or(0.0), percentile(sorted, 1.0).value_or(0.0)};
-  const double half = kNormal95 * std::sqrt(squares * groups / (groups - 1.0)) / total;
-  return {percentile(sorted, std::max(0.0, p - half)).value_or(0.0),
-          percentile(sorted, std::min(1.0, p + half)).value_or(0.0)};
+  if (total == 0.0 || groups < 2.0) return 1.0;
+  return kNormal95 * std::sqrt(squares * groups / (groups - 1.0)) / total;
 }
 
 }  // namespace takt::measure

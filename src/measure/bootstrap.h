@@ -28,10 +28,10 @@ std::vector<double> bootstrap_means(std::span<const double> values, const Bootst
 // The middle `confidence` of the figures of resamples; they need not be sorted. At least one.
 Interval middle(std::vector<double> figures, double confidence = 0.95);
 
-// Of a quantile of values that come in groups (gaps of answers): the share of values that are at most `quantile` varies
-// between groups; that variance, carried over to the pooled values (Woodruff, "Confidence intervals for medians and
-// other position measures", 1952). `below[i]` of `counts[i]` values of group i are at most the p-th quantile.
-Interval grouped_quantile_interval(std::span<const double> sorted, double p, std::span<const std::uint32_t> below,
-                                   std::span<const std::uint32_t> counts);
+// Of a quantile of values that come in groups (gaps of answers): the share of values that are at most the p-th quantile
+// varies between groups. Half the width of the 95 % interval of that share; the values at p less and p more than that
+// bound the quantile (Woodruff, "Confidence intervals for medians and other position measures", 1952). `below[i]` of
+// `counts[i]` values of group i are at most the quantile. 1 where there are fewer than two groups: nothing is known.
+double grouped_share_half_width(double p, std::span<const std::uint32_t> below, std::span<const std::uint32_t> counts);
 
 }  // namespace takt::measure

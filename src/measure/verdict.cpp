@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "measure/percentile.h"
+#include "measure/quantile_selector.h"
 
 namespace takt::measure {
 namespace {
@@ -40,26 +41,39 @@ Distribution describe_surely(const std::vector<double>& values, const VerdictOpt
   return result;
 }
 
-Distribution describe_gaps(const Members& members) {
-  std::vector<double> pooled;
+// Of how sure a quantile of pooled gaps is, by the variance between answers.
+double gap_share_half_width(const Members& members, double p, double quantile) {
   std::vector<std::uint32_t> counts;
+  std::vector<std::uint32_t> below;
   for (const auto* sample : members) {
     if (sample->gaps.empty()) continue;
     counts.push_back(static_cast<std::uint32_t>(sample->gaps.size()));
+    below.push_back(static_cast<std::uint32_t>(std::count_if(
+        sample->gaps.begin(), sample->gaps.end(), [&](Duration gap) { return to_seconds(gap) <= quantile; })));
+  }
+  return grouped_share_half_width(p, below, counts);
+}
+
+// There are many gaps: they are selected from, not sorted.
+Distribution describe_gaps(const Members& members, bool surely) {
+  std::vector<double> pooled;
+  for (const auto* sample : members) {
     for (const auto gap : sample->gaps) pooled.push_back(to_seconds(gap));
   }
-  const std::vector<double> by_answer = pooled;
-  Distribution result = describe(std::move(pooled));
-  std::vector<double> sorted = by_answer;
-  std::sort(sorted.begin(), sorted.end());
+  Distribution result;
+  result.samples = pooled.size();
+  if (pooled.empty()) return result;
+  result.mean = std::accumulate(pooled.begin(), pooled.end(), 0.0) / static_cast<double>(pooled.size());
+  QuantileSelector selector(std::move(pooled));
+  result.least = selector.quantile(0.0);
+  result.most = selector.quantile(1.0);
   for (std::size_t i = 0; i < kShownQuantiles.size(); ++i) {
-    if (!result.quantiles[i]) continue;
-    std::vector<std::uint32_t> below(counts.size());
-    std::size_t at = 0;
-    for (std::size_t answer = 0; answer < counts.size(); ++answer) {
-      for (std::uint32_t k = 0; k < counts[answer]; ++k) below[answer] += by_answer[at++] <= *result.quantiles[i];
-    }
-    result.intervals[i] = grouped_quantile_interval(sorted, kShownQuantiles[i], below, counts);
+    const double p = kShownQuantiles[i];
+    if (!percentile_is_reportable(result.samples, p)) continue;
+    result.quantiles[i] = selector.quantile(p);
+    if (!surely) continue;
+    const double half = gap_share_half_width(members, p, *result.quantiles[i]);
+    result.intervals[i] = Interval{selector.quantile(p - half), selector.quantile(p + half)};
   }
   return result;
 }
@@ -140,7 +154,7 @@ Group judge_group(std::string name, const Members& members, const VerdictOptions
   group.tpot = describe_one(series.tpot);
   group.ntpot = describe_one(series.ntpot);
   group.end_to_end = describe_one(series.whole);
-  group.itl = describe_gaps(members);
+  group.itl = describe_gaps(members, surely);
   group.ttft_from_send = describe(std::move(series.from_send));
   group.queue = describe(std::move(series.queue));
   group.user_speed = describe(std::move(series.speed));
@@ -150,13 +164,14 @@ Group judge_group(std::string name, const Members& members, const VerdictOptions
 }
 
 std::vector<Group> by_name(const Members& members, const std::vector<std::string>& names,
-                           std::uint32_t AnswerSample::*index, const VerdictOptions& options) {
+                           std::uint32_t AnswerSample::*index, const Group& overall, const VerdictOptions& options) {
   std::map<std::uint32_t, Members> parts;
   for (const auto* sample : members) parts[sample->*index].push_back(sample);
   std::vector<Group> groups;
   for (const auto& [which, part] : parts) {
     const std::string name = which < names.size() ? names[which] : std::to_string(which);
-    groups.push_back(judge_group(name, part, options, true));
+    groups.push_back(parts.size() == 1 ? overall : judge_group(name, part, options, true));
+    groups.back().name = name;
   }
   return groups;
 }
@@ -226,9 +241,10 @@ Verdict judge(const MeasuredRun& run, const VerdictOptions& options) {
   }
   verdict.window_seconds = to_seconds(run.end - run.begin);
   verdict.overall = judge_group("all", members, options, true);
-  verdict.classes = by_name(members, run.classes, &AnswerSample::class_index, options);
+  verdict.classes = by_name(members, run.classes, &AnswerSample::class_index, verdict.overall, options);
   if (run.applications.size() > 1)
-    verdict.applications = by_name(members, run.applications, &AnswerSample::application_index, options);
+    verdict.applications =
+        by_name(members, run.applications, &AnswerSample::application_index, verdict.overall, options);
   verdict.prompt_quartiles = by_quartile(
       members, [](const auto& s) { return static_cast<double>(s.prompt_tokens.value_or(s.prompt_asked)); }, options);
   Members complete;

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/random.h"
 #include "measure/percentile.h"
+#include "measure/quantile_selector.h"
 
 namespace takt::measure {
 namespace {
@@ -59,17 +61,24 @@ TEST(Bootstrap, NothingIsKnownOfNoSamples) {
 }
 
 TEST(Bootstrap, GapsOfFewAnswersAreLessSureThanGapsOfMany) {
-  std::vector<double> sorted;
-  for (int i = 0; i < 1000; ++i) sorted.push_back(i);
   // The same 1000 gaps, 500 of them at most the median: evenly over 100 answers, or all in half of 10 answers.
   const std::vector<std::uint32_t> even(100, 5);
   const std::vector<std::uint32_t> tens(100, 10);
   const std::vector<std::uint32_t> lumps{100, 100, 100, 100, 100, 0, 0, 0, 0, 0};
   const std::vector<std::uint32_t> hundreds(10, 100);
-  const auto sure = grouped_quantile_interval(sorted, 0.5, even, tens);
-  const auto unsure = grouped_quantile_interval(sorted, 0.5, lumps, hundreds);
-  EXPECT_LT(sure.high - sure.low, 1.0);
-  EXPECT_GT(unsure.high - unsure.low, 500.0);
+  EXPECT_EQ(grouped_share_half_width(0.5, even, tens), 0.0);
+  EXPECT_NEAR(grouped_share_half_width(0.5, lumps, hundreds), 1.96 * 0.1667, 1e-3);
+}
+
+TEST(QuantileSelector, GivesWhatSortingGives) {
+  for (const std::size_t count : {1U, 2U, 3U, 100U, 1001U}) {
+    std::vector<double> values;
+    for (std::uint64_t i = 0; i < count; ++i) values.push_back(std::floor(uniform01(3, i) * 50.0));
+    QuantileSelector selector(values);
+    std::sort(values.begin(), values.end());
+    for (const double p : {0.5, 0.99, 0.0, 1.0, 0.9, 0.501, 0.5, 0.25, -0.1, 1.1})
+      EXPECT_EQ(selector.quantile(p), *percentile(values, std::clamp(p, 0.0, 1.0))) << count << " " << p;
+  }
 }
 
 }  // namespace
