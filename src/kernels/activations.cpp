@@ -4,7 +4,7 @@ namespace takt {
 namespace {
 
 // Rows of a task: enough to be worth handing out.
-constexpr std::size_t kValuesPerTask = 8192;
+constexpr std::size_t kQuantisedValuesPerTask = 8192;
 
 }  // namespace
 
@@ -34,7 +34,7 @@ Status Activations::assign(const Compute& compute, ConstMatrixView rows, Activat
   formats_ = formats;
   if (formats == ActivationFormats::kNone || rows.rows == 0) return {};
   if (Status status = reserve(rows.rows, rows.cols); !status) return status;
-  const std::size_t per_task = kValuesPerTask / rows.cols + 1;
+  const std::size_t per_task = kQuantisedValuesPerTask / rows.cols + 1;
   const std::size_t tasks = (rows.rows + per_task - 1) / per_task;
   struct Job {
     Activations* self;
