@@ -72,10 +72,32 @@ Result<std::unique_ptr<InferenceServer>> InferenceServer::listen(const config::S
     if (!log) return log.error();
     server->step_log_ = std::move(*log);
   }
+  if (const Status capturing = server->open_capture(); !capturing) return capturing.error();
   auto http = http::Server::start(config.http, server->hooks(), server->gate_);
   if (!http) return http.error();
   server->http_ = std::move(*http);
   return server;
+}
+
+Status InferenceServer::open_capture() {
+  if (config_.capture.folder.empty()) return {};
+  trace::Capture::Setting setting;
+  setting.options = config_.capture;
+  setting.block_tokens = config_.compute.block_tokens;
+  setting.server = version_line();
+  auto capture = trace::Capture::open(std::move(setting), clock_);
+  if (!capture) return capture.error();
+  capture_ = std::move(*capture);
+  delivery_.add_follower(*capture_);
+  return {};
+}
+
+// What a segment must say so that it can be judged later.
+void InferenceServer::describe_capture() {
+  if (capture_ == nullptr) return;
+  std::vector<std::pair<std::string, std::uint32_t>> blocks;
+  for (std::size_t i = 0; i < engines_.size(); ++i) blocks.emplace_back(names_[i], engines_[i]->status().blocks_total);
+  capture_->describe(source_ == nullptr ? std::string() : source_->effective(), blocks);
 }
 
 http::Hooks InferenceServer::hooks() const {
@@ -129,7 +151,9 @@ Status InferenceServer::serve(std::vector<ServableModel> models) {
   serve::ServeOptions options = config_.serve;
   options.local_admin = config::is_loopback(config_.http.host);
   handler_ = std::make_unique<serve::ApiHandler>(
-      serve::ServeContext{*registry_, router_, *this, delivery_, source_, clock_, system_unix_seconds}, options);
+      serve::ServeContext{*registry_, router_, *this, delivery_, source_, clock_, system_unix_seconds, capture_.get()},
+      options);
+  describe_capture();
   for (auto& engine : engines_) engine->start();
   gate_.open(*handler_);
   return {};
@@ -172,6 +196,7 @@ void InferenceServer::stop() {
   http_->wait_idle(kLastBytes);
   http_->stop();
   delivery_.stop();  // it speaks to the engines, which go next
+  if (capture_) capture_->stop();
   step_log_.reset();
 }
 
@@ -225,7 +250,12 @@ std::string InferenceServer::metrics_text() const {
                       {swap.arena_bytes, swap.used_bytes, swap.bytes_out, swap.bytes_in, swap.time_out, swap.time_in,
                        swap.failed_writes, swap.failed_reads}});
   }
-  return metrics_.text(memory);
+  std::optional<metrics::CapturedRequests> captured;
+  if (capture_) {
+    const trace::CaptureCounts counts = capture_->counts();
+    captured = {counts.written, counts.lost_to_queue, counts.lost_to_disk};
+  }
+  return metrics_.text(memory, captured);
 }
 
 }  // namespace takt::app

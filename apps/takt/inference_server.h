@@ -25,14 +25,15 @@
 #include "serve/model_registry.h"
 #include "serve/status_source.h"
 #include "startup_gate.h"
+#include "trace/capture.h"
 
 namespace takt::app {
 
 class InferenceServer final : public serve::StatusSource, public Configurable {
  public:
   // Listens, and answers that models are loading. `model_names`: of the models that serve() will bring, in that order.
-  // `source`: see launch(). Errors: kIo, field "host" or "port": the address; field "step_log": the file;
-  // kInvalidArgument: keys, classes and rules that do not go together.
+  // `source`: see launch(). Errors: kIo, field "host" or "port": the address; fields "step_log" and "capture": the file
+  // or folder; kInvalidArgument: keys, classes and rules that do not go together.
   static Result<std::unique_ptr<InferenceServer>> listen(const config::ServerConfig& config,
                                                          std::vector<std::string> model_names,
                                                          serve::ConfigSource* source);
@@ -81,6 +82,8 @@ class InferenceServer final : public serve::StatusSource, public Configurable {
   InferenceServer(const config::ServerConfig& config, std::vector<std::string> model_names, route::RoutingTable routing,
                   serve::ConfigSource* source);
   Status make_engine(ServableModel& model, ModelIndex index);
+  Status open_capture();
+  void describe_capture();
   http::Hooks hooks() const;
   metrics::TimelineContext timeline_context() const;
   std::optional<metrics::QueuePlace> queue_place(const metrics::Timeline& timeline) const;
@@ -94,6 +97,7 @@ class InferenceServer final : public serve::StatusSource, public Configurable {
   mutable metrics::ServerMetrics metrics_;  // a scrape reads the energy counters on
   std::unique_ptr<metrics::StepLog> step_log_;
   metrics::Timelines timelines_;
+  std::unique_ptr<trace::Capture> capture_;  // null: nothing is captured
   serve::Delivery delivery_;
   std::vector<std::unique_ptr<Engine>> engines_;
   std::vector<StepTimeTerms> measured_steps_;

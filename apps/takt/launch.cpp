@@ -40,8 +40,10 @@ std::variant<std::unique_ptr<InferenceServer>, LaunchFailure> launch(const confi
   auto listening = InferenceServer::listen(config, std::move(names), source);
   if (!listening) {
     const Error& error = listening.error();
-    if (error.code == ErrorCode::kInvalidArgument) return LaunchFailure{ExitCode::kUsage, error};
-    return LaunchFailure{error.field == "step_log" ? ExitCode::kFile : ExitCode::kAddress, error};
+    if (error.code == ErrorCode::kInvalidArgument && error.field != "capture")
+      return LaunchFailure{ExitCode::kUsage, error};
+    return LaunchFailure{error.field == "step_log" || error.field == "capture" ? ExitCode::kFile : ExitCode::kAddress,
+                         error};
   }
   std::unique_ptr<InferenceServer> server = std::move(*listening);
   auto models = load_models(*sources, config, *server, say);

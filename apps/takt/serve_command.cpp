@@ -44,6 +44,8 @@ constexpr Flag kFlags[] = {
     {"--swap-path", "kv.swap_path", "Directory for the KV memory of preempted requests (docs/operating.md)"},
     {"--swap-bytes", "kv.swap_bytes", "Size of the swap arena; without --swap-path it is in memory"},
     {"--step-log", "server.step_log", "Write what is planned in each step to this file (takt steps)"},
+    {"--capture", "capture.folder", "Write down every request, without its text, in this folder (takt trace)"},
+    {"--capture-days", "capture.days", "How long what is captured is kept"},
     {"--log-level", "server.log_level", "trace, debug, info, warning, error, critical or off"},
 };
 
@@ -55,6 +57,7 @@ struct Arguments {
   std::vector<std::string> admin_keys;
   std::vector<std::string> settings;  // KEY=VALUE
   bool no_auth = false;
+  bool capture_text = false;
   bool strict = false;
   bool print_config = false;
 };
@@ -80,8 +83,8 @@ Result<config::Settings> settings_of(const Arguments& arguments) {
   for (const auto& [key, values] : lists) {
     if (!values.empty()) settings.push_back({key, Kind::kValue, config::Value(values), "flag"});
   }
-  const std::pair<const char*, bool> switches[] = {{"auth.no_auth", arguments.no_auth},
-                                                   {"api.strict", arguments.strict}};
+  const std::pair<const char*, bool> switches[] = {
+      {"auth.no_auth", arguments.no_auth}, {"capture.text", arguments.capture_text}, {"api.strict", arguments.strict}};
   for (const auto& [key, on] : switches) {
     if (on) settings.push_back({key, Kind::kValue, config::Value(true), "flag"});
   }
@@ -165,6 +168,7 @@ void add_serve_command(CLI::App& app, ChosenCommand& chosen) {
   command->add_option("--admin-key", arguments->admin_keys, "Key that may use /admin/* too; may be given again")
       ->allow_extra_args(false);
   command->add_flag("--no-auth", arguments->no_auth, "Serve other machines without a key");
+  command->add_flag("--capture-text", arguments->capture_text, "Capture prompts and answers too");
   command->add_flag("--strict", arguments->strict, "Refuse unknown fields in requests");
   command->add_option("--config", arguments->config_file, "TOML file (docs/configuration.md)");
   command->add_option("--set", arguments->settings, "Any option as KEY=VALUE; may be given again")

@@ -28,6 +28,14 @@ void bind(OptionTable& table, ProcessOptions& process) {
   table.add_integer("server.kept_requests", process.kept_requests, 0, 1'000'000);
 }
 
+void bind(OptionTable& table, trace::CaptureOptions& capture) {
+  table.add_text("capture.folder", capture.folder);
+  table.add_integer("capture.days", capture.days, 1, 3650);
+  table.add_integer("capture.segment_bytes", capture.segment_bytes, 1 << 20, kTebibyte);
+  table.add_integer("capture.total_bytes", capture.total_bytes, 2 << 20, 64 * kTebibyte);
+  table.add_switch("capture.text", capture.text);
+}
+
 void bind(OptionTable& table, AuthOptions& auth) {
   const std::size_t from = table.options().size();
   table.add_secrets("auth.api_keys", auth.api_keys);
@@ -283,6 +291,7 @@ OptionTable bind_options(ServerConfig& config) {
   // A section's keys stand together: what is printed is a TOML file.
   bind(table, config.process);
   table.add_switch("server.access_log", config.serve.access_log);
+  bind(table, config.capture);
   bind(table, config.auth);
   bind(table, config.compute);
   const std::size_t from = table.options().size();

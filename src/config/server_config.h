@@ -11,6 +11,7 @@
 #include "http/options.h"
 #include "route/options.h"
 #include "serve/options.h"
+#include "trace/options.h"
 
 namespace takt::config {
 
@@ -22,6 +23,7 @@ struct ServerConfig {
   http::ServerOptions http;
   serve::ServeOptions serve;  // with the API's limits
   EngineOptions engine;       // with the scheduler's and KV's; the same for every model
+  trace::CaptureOptions capture;
   route::RouteOptions route;  // its keys come from auth
 };
 

@@ -315,6 +315,15 @@ void add_swap(Families& families, const Counts& counts, std::span<const KvBlocks
   per_model(families, counts, [](const ModelCounts& m) { return number(m.swaps_lost); });
 }
 
+void add_captured(Families& families, const CapturedRequests& captured) {
+  families.begin(MetricType::Counter, "takt_capture_requests_total", "Requests that the capture has written down.");
+  families.value(number(captured.written));
+  families.begin(MetricType::Counter, "takt_capture_lost_requests_total",
+                 "Requests that the capture could not keep: the disk was too slow (queue) or took nothing (disk).");
+  families.value(number(captured.lost_to_queue), {{"reason", "queue"}});
+  families.value(number(captured.lost_to_disk), {{"reason", "disk"}});
+}
+
 }  // namespace
 
 std::string exposition(const Counts& counts, const Readings& readings, const ExpositionOptions& options,
@@ -334,6 +343,7 @@ std::string exposition(const Counts& counts, const Readings& readings, const Exp
   add_memory(families, counts, readings.memory);
   add_swap(families, counts, readings.memory);
   add_energy(families, readings.energy);
+  if (readings.captured) add_captured(families, *readings.captured);
   if (options.vllm_names) add_vllm_names(families, counts, readings.memory);
   std::ostringstream out;
   prometheus::TextSerializer().Serialize(out, families.all());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -44,12 +45,20 @@ struct KvBlocks {
   SwapArena swap;
 };
 
+// What a capture has kept of the requests that ended, and what it could not keep.
+struct CapturedRequests {
+  std::uint64_t written = 0;
+  std::uint64_t lost_to_queue = 0;
+  std::uint64_t lost_to_disk = 0;
+};
+
 inline constexpr const char* kExpositionContentType = "text/plain; version=0.0.4; charset=utf-8";
 
 // What is read at the moment of the scrape.
 struct Readings {
   std::span<const KvBlocks> memory;  // index = ModelIndex; as many as counts.models
   std::span<const EnergyReading> energy;
+  std::optional<CapturedRequests> captured{};  // empty: nothing is captured
 };
 
 std::string exposition(const Counts& counts, const Readings& readings, const ExpositionOptions& options, TimePoint now);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,7 +31,7 @@ class ServerMetrics final : public EventSink {
 
   Counts counts() const;
   // What GET /metrics answers, with kExpositionContentType. memory: index = ModelIndex.
-  std::string text(std::span<const KvBlocks> memory);
+  std::string text(std::span<const KvBlocks> memory, const std::optional<CapturedRequests>& captured = std::nullopt);
 
  private:
   const ExpositionOptions options_;

@@ -10,6 +10,7 @@
 #include "serve/access_log.h"
 #include "serve/admin_access.h"
 #include "serve/admin_requests.h"
+#include "serve/refusal.h"
 #include "serve/request_head.h"
 
 namespace takt::serve {
@@ -71,7 +72,8 @@ std::variant<ApiHandler::Caller, api::ApiError> ApiHandler::let_in(const http::R
   caller.rule = path.find(head.method);
   if (caller.rule == nullptr) return api::method_not_allowed(head.method, path.allowed());
   if (caller.rule->method != "GET" && draining_.load()) {
-    context_.status.count_refusal(context_.router.labels_of(caller.identity), ErrorCode::kUnavailable);
+    const RequestLabels labels = context_.router.labels_of(caller.identity);
+    note_refused(context_, {{}, context_.clock.now(), labels, ErrorCode::kUnavailable, {}, 0});
     return api::draining(options_.drain_retry_after_seconds);
   }
   if (generates(*caller.rule)) {
@@ -83,7 +85,8 @@ std::variant<ApiHandler::Caller, api::ApiError> ApiHandler::let_in(const http::R
 // What can be told of a generation request by its head.
 std::optional<api::ApiError> ApiHandler::judge(const http::Request& head, Caller& caller) const {
   const auto refuse = [&](const Error& error) {
-    context_.status.count_refusal(context_.router.labels_of(caller.identity), error.code);
+    const RequestLabels labels = context_.router.labels_of(caller.identity);
+    note_refused(context_, {{}, context_.clock.now(), labels, error.code, {}, 0});
   };
   caller.wishes = wishes_of(head);
   auto route = context_.router.route(caller.identity, caller.wishes);
@@ -133,7 +136,7 @@ void ApiHandler::handle(http::Request request, std::shared_ptr<http::Responder> 
   if (generates(*known.rule)) {
     auto entered = quotas_.enter(exchange->identity.key_id, exchange->identity.limits);
     if (const auto* refused = std::get_if<route::QuotaRefusal>(&entered)) {
-      context_.status.count_refusal(context_.router.labels_of(exchange->identity), refused->error.code);
+      note_refused(context_, *exchange, context_.router.labels_of(exchange->identity), refused->error.code);
       const api::ApiError error = to_api_error(*refused);
       note_refusal(*exchange, request, error);
       return answer_error(*exchange, error);
@@ -266,7 +269,7 @@ void ApiHandler::refuse_waiting() {
 
 void ApiHandler::refuse_body(const Exchange& exchange, const api::ApiError& error) {
   const RequestLabels labels = context_.router.labels_of(exchange.identity);
-  context_.status.count_refusal(labels, ErrorCode::kUnavailable);
+  note_refused(context_, exchange, labels, ErrorCode::kUnavailable);
   if (options_.access_log) log_refusal(exchange, labels, error, context_.clock.now());
   answer_error(exchange, error);
 }

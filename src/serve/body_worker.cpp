@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "serve/access_log.h"
+#include "serve/refusal.h"
 #include "text/detokenizer.h"
 
 namespace takt::serve {
@@ -45,10 +46,10 @@ BodyWorker::BodyWorker(const ServeContext& context, const ServeOptions& options,
 
 void BodyWorker::work_on(Endpoint endpoint, const std::string& body, const ExchangePtr& exchange) {
   if (exchange->client_gone.load()) return;
-  RequestLabels labels = context_.router.labels_of(exchange->identity);
+  Asked asked{context_.router.labels_of(exchange->identity), serve::hints_of(*exchange), 0};
   Status status;
   try {
-    status = exchange->superseded.load() ? Status(api::superseded()) : dispatch(endpoint, body, exchange, labels);
+    status = exchange->superseded.load() ? Status(api::superseded()) : dispatch(endpoint, body, exchange, asked);
   } catch (const std::exception& failure) {
     spdlog::error("request {}: {}", api::request_name(exchange->id), failure.what());
     status = Error::internal("The request could not be worked on");
@@ -56,19 +57,19 @@ void BodyWorker::work_on(Endpoint endpoint, const std::string& body, const Excha
   if (status) return;
   const api::ApiError error = api::to_api_error(status.error());
   if (endpoint == Endpoint::kChat || endpoint == Endpoint::kCompletions) {
-    context_.status.count_refusal(labels, status.error().code);
-    if (options_.access_log) log_refusal(*exchange, labels, error, context_.clock.now());
+    note_refused(context_,
+                 {exchange->id, exchange->arrival, asked.labels, status.error().code, asked.hints, asked.prompt_bytes});
+    if (options_.access_log) log_refusal(*exchange, asked.labels, error, context_.clock.now());
   }
   answer_error(*exchange, error);
 }
 
-Status BodyWorker::dispatch(Endpoint endpoint, const std::string& body, const ExchangePtr& exchange,
-                            RequestLabels& labels) {
+Status BodyWorker::dispatch(Endpoint endpoint, const std::string& body, const ExchangePtr& exchange, Asked& asked) {
   switch (endpoint) {
     case Endpoint::kChat:
-      return chat(body, exchange, labels);
+      return chat(body, exchange, asked);
     case Endpoint::kCompletions:
-      return completions(body, exchange, labels);
+      return completions(body, exchange, asked);
     case Endpoint::kTokenize:
       return tokenize(body, *exchange);
     case Endpoint::kDetokenize:
@@ -78,15 +79,16 @@ Status BodyWorker::dispatch(Endpoint endpoint, const std::string& body, const Ex
   }
 }
 
-Status BodyWorker::chat(const std::string& body, const ExchangePtr& exchange, RequestLabels& labels) {
+Status BodyWorker::chat(const std::string& body, const ExchangePtr& exchange, Asked& asked) {
   auto request = api::parse_chat(body, options_.api);
   if (!request) return request.error();
   const auto model = context_.models.find(request->options.model, exchange->identity);
   if (!model) return model.error();
   const PromptSize size{request->conversation.messages.size(), 1};
+  note_options(asked, **model, request->options, size);
   auto route = route_of(*exchange, **model, request->options, size);
   if (!route) return route.error();
-  labels = route->labels;
+  asked.labels = route->labels;
   if (auto door = check_door(**model, request->options, *route, size); !door) return door;
   if (exchange->client_gone.load()) return {};
   auto prompt = build_chat_prompt(**model, request->conversation, Purpose::kAnswer);
@@ -96,16 +98,17 @@ Status BodyWorker::chat(const std::string& body, const ExchangePtr& exchange, Re
   return generate(std::move(generation), exchange);
 }
 
-Status BodyWorker::completions(const std::string& body, const ExchangePtr& exchange, RequestLabels& labels) {
+Status BodyWorker::completions(const std::string& body, const ExchangePtr& exchange, Asked& asked) {
   auto request = api::parse_completion(body, options_.api);
   if (!request) return request.error();
   const auto model = context_.models.find(request->options.model, exchange->identity);
   if (!model) return model.error();
   const std::size_t count = request->prompts.size();
   const PromptSize size{prompt_bytes(request->prompts), count};
+  note_options(asked, **model, request->options, size);
   auto route = route_of(*exchange, **model, request->options, size);
   if (!route) return route.error();
-  labels = route->labels;
+  asked.labels = route->labels;
   if (auto door = check_door(**model, request->options, *route, size); !door) return door;
   Generation generation{api::AnswerKind::kCompletion, *model,        std::move(*route),
                         std::move(request->options),  request->echo, {}};
@@ -168,6 +171,14 @@ Result<route::Route> BodyWorker::route_of(const Exchange& exchange, const Served
   return context_.router.route(exchange.identity, wishes);
 }
 
+void BodyWorker::note_options(Asked& asked, const ServedModel& model, const api::GenerationOptions& options,
+                              const PromptSize& size) {
+  asked.hints.model = model.name;
+  asked.hints.stream = options.stream;
+  asked.hints.max_tokens = options.max_tokens;
+  asked.prompt_bytes = size.bytes;
+}
+
 Status BodyWorker::check_door(const ServedModel& model, const api::GenerationOptions& options,
                               const route::Route& route, const PromptSize& size) const {
   if (auto known = check_in_vocabulary(model, options.stop_tokens, "stop_token_ids"); !known) return known;
@@ -179,6 +190,14 @@ Status BodyWorker::check_door(const ServedModel& model, const api::GenerationOpt
                                   static_cast<std::uint32_t>(options.choices * size.prompts));
 }
 
+RequestHints BodyWorker::hints_of(const Generation& generation, const Exchange& exchange) {
+  RequestHints hints = serve::hints_of(exchange);
+  hints.model = generation.model->name;
+  hints.stream = generation.options.stream;
+  hints.max_tokens = generation.options.max_tokens;
+  return hints;
+}
+
 // The prompts count against the key's minute before anything is computed. False: refused, and answered.
 bool BodyWorker::charge_prompts(const Generation& generation, const Exchange& exchange) const {
   if (exchange.quota == nullptr) return true;
@@ -186,7 +205,8 @@ bool BodyWorker::charge_prompts(const Generation& generation, const Exchange& ex
   for (const BuiltPrompt& prompt : generation.prompts) tokens += prompt.tokens.size();
   const auto refused = exchange.quota->charge_prompt(tokens);
   if (!refused) return true;
-  context_.status.count_refusal(generation.route.labels, refused->error.code);
+  note_refused(context_, {exchange.id, exchange.arrival, generation.route.labels, refused->error.code,
+                          hints_of(generation, exchange), tokens * kBytesPerToken});
   api::ApiError error = api::to_api_error(refused->error);
   error.retry_after_seconds = refused->retry_after_seconds;
   if (options_.access_log) log_refusal(exchange, generation.route.labels, error, context_.clock.now());
@@ -223,9 +243,11 @@ Status BodyWorker::generate(Generation generation, const ExchangePtr& exchange) 
   for (EngineRequest& request : requests) {
     const RequestId id = request.id;
     const RequestLabels labels = request.labels;
+    if (context_.watcher != nullptr) offer_to_watcher(generation, request, *exchange);
     if (auto accepted = generation.model->engine->submit(std::move(request)); !accepted) {
       // The answer is open: its own thread ends it, and cancels the parts that were accepted before this one.
-      context_.status.count_refusal(labels, accepted.error().code);
+      note_refused(context_,
+                   {id, exchange->arrival, labels, accepted.error().code, hints_of(generation, *exchange), 0});
       context_.delivery.fail(exchange->id, accepted.error());
       return {};
     }
@@ -240,6 +262,14 @@ Status BodyWorker::generate(Generation generation, const ExchangePtr& exchange) 
     }
   }
   return {};
+}
+
+void BodyWorker::offer_to_watcher(const Generation& generation, const EngineRequest& request,
+                                  const Exchange& exchange) const {
+  const auto& tokenizer = generation.model->tokenizer;
+  context_.watcher->offered({request, hints_of(generation, exchange), [tokenizer](std::span<const TokenId> tokens) {
+                               return text_of(*tokenizer, {tokens.begin(), tokens.end()});
+                             }});
 }
 
 std::vector<EngineRequest> BodyWorker::engine_requests(const Generation& generation, const Exchange& exchange,

@@ -10,6 +10,7 @@
 #include "api/generation_request.h"
 #include "base/result.h"
 #include "core/request.h"
+#include "core/request_watcher.h"
 #include "serve/endpoints.h"
 #include "serve/exchange.h"
 #include "serve/options.h"
@@ -45,14 +46,25 @@ class BodyWorker {
     std::size_t prompts;
   };
 
-  Status dispatch(Endpoint endpoint, const std::string& body, const ExchangePtr& exchange, RequestLabels& labels);
-  Status chat(const std::string& body, const ExchangePtr& exchange, RequestLabels& labels);
-  Status completions(const std::string& body, const ExchangePtr& exchange, RequestLabels& labels);
+  // What is known of a request so far, for those who are told of a refusal.
+  struct Asked {
+    RequestLabels labels;
+    RequestHints hints;
+    std::uint64_t prompt_bytes;
+  };
+
+  Status dispatch(Endpoint endpoint, const std::string& body, const ExchangePtr& exchange, Asked& asked);
+  Status chat(const std::string& body, const ExchangePtr& exchange, Asked& asked);
+  Status completions(const std::string& body, const ExchangePtr& exchange, Asked& asked);
   Status tokenize(const std::string& body, const Exchange& exchange) const;
   Status detokenize(const std::string& body, const Exchange& exchange) const;
 
   Result<route::Route> route_of(const Exchange& exchange, const ServedModel& model,
                                 const api::GenerationOptions& options, const PromptSize& size) const;
+  static void note_options(Asked& asked, const ServedModel& model, const api::GenerationOptions& options,
+                           const PromptSize& size);
+  static RequestHints hints_of(const Generation& generation, const Exchange& exchange);
+  void offer_to_watcher(const Generation& generation, const EngineRequest& request, const Exchange& exchange) const;
   // Everything about a request that can be told before its prompts are tokenized.
   Status check_door(const ServedModel& model, const api::GenerationOptions& options, const route::Route& route,
                     const PromptSize& size) const;

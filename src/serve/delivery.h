@@ -29,6 +29,9 @@ class Delivery final : public EventSink {
   Delivery(const Delivery&) = delete;
   Delivery& operator=(const Delivery&) = delete;
 
+  // Before the first event.
+  void add_follower(EventSink& follower) { followers_.push_back(&follower); }
+
   // From here on events of the answer's parts reach it. To be called before its parts go to the engine.
   void open(std::unique_ptr<Answer> answer);
   // Ends the answer `id` with an error; nothing happens when it is over.
@@ -69,7 +72,7 @@ class Delivery final : public EventSink {
   void flush_and_retire(TimePoint now, bool tick);
 
   const Clock& clock_;
-  const std::vector<EventSink*> followers_;
+  std::vector<EventSink*> followers_;
   LoadEstimate load_;
 
   mutable std::mutex mutex_;

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "base/clock.h"
+#include "core/request_watcher.h"
 #include "route/router.h"
 #include "serve/config_source.h"
 #include "serve/delivery.h"
@@ -22,6 +23,7 @@ struct ServeContext {
   ConfigSource* config;                        // null: nobody may see or change it
   const Clock& clock;                          // the engines' clock
   std::function<std::int64_t()> unix_seconds;  // wall time, for `created`
+  RequestWatcher* watcher = nullptr;           // null: nobody watches
 };
 
 }  // namespace takt::serve
