@@ -30,6 +30,7 @@ SchedulerOptions options_with_reserves(Dice& dice) {
   SchedulerOptions o = any_options(dice);
   o.admission = dice.of({AdmissionRule::kGreedy, AdmissionRule::kPredicted});
   o.reserve = KvReserve::kPaged;
+  o.window = {};
   o.max_sequences = 4 + dice.below(12);
   o.max_step_tokens = 1'000'000;
   o.lookahead = 64;

@@ -3,6 +3,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -142,6 +143,11 @@ void run_any_history(std::uint64_t seed, int steps) {
   SchedulerWorld w(o, blocks);
   w.model.per_token = std::chrono::microseconds(dice.of({50, 500, 3000}));
   w.model.per_attended_ns = dice.of({0.0, 100.0});
+  if (dice.one_in(5)) {
+    // A clock that stands still but for its jumps.
+    w.model.per_step = w.model.per_token = Duration::zero();
+    w.model.per_attended_ns = 0;
+  }
   for (int i = 0; i < steps; ++i) {
     if (dice.one_in(3) && w.alive.size() < 30) {
       SequenceFacts facts = random_facts(dice, w.now, blocks * 4, blocks * 4);
@@ -215,6 +221,106 @@ TEST(SchedulerProperty, ChunksKeepTheStepInsideItsBudget) {
       w.step();
       if (w.last.beat_overrun || w.last.features.tokens == w.last.features.decode_rows) continue;
       ASSERT_LE(w.last.predicted, w.last.budget + w.model.per_token) << "seed " << seed << ", step " << i;
+    }
+  }
+}
+
+// The batch tier's part of the time of steps while realtime work never ends: by its rows.
+class BatchPart {
+ public:
+  void note(const SchedulerWorld& w) {
+    double rows = 0;
+    double batch = 0;
+    for (const PlanEntry& e : w.last.entries) {
+      rows += e.token_count;
+      batch += batch_.contains(e.sequence) ? e.token_count : 0;
+    }
+    if (rows == 0) return;
+    batch_seconds_ += to_seconds(w.last.predicted) * batch / rows;
+    seconds_ += to_seconds(w.last.predicted);
+  }
+  void follow(SequenceId batch) { batch_.insert(batch); }
+  double share() const { return batch_seconds_ / seconds_; }
+
+ private:
+  std::set<SequenceId> batch_;
+  double batch_seconds_ = 0;
+  double seconds_ = 0;
+};
+
+// H8: whatever realtime work comes without end, with any seats and prompts, batch work has its share of a minute.
+TEST(SchedulerProperty, BatchWorkHasItsMinimumShareOfAnyMinute) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    Dice dice(seed);
+    SchedulerOptions o;
+    o.order = dice.of({OrderRule::kFcfs, OrderRule::kFair, OrderRule::kDeadline});
+    o.max_sequences = 1 + dice.below(32);
+    o.batch_min_share = dice.of({0.05, 0.2});
+    SchedulerWorld w(o, 4000);
+    w.model.per_token = std::chrono::microseconds(dice.of({300, 1000}));
+    const std::uint32_t longest_prompt = dice.of({4U, 60U, 400U});
+    const auto keep_asking = [&] {
+      const auto waiting = std::count_if(w.alive.begin(), w.alive.end(), [](const auto& entry) {
+        return !entry.second.started && entry.second.facts.tier == Tier::kRealtime;
+      });
+      for (auto n = waiting; n < 4; ++n) w.add(1 + dice.below(longest_prompt), 5 + dice.below(60), dice.below(3));
+    };
+    for (int i = 0; i < 100; ++i) {
+      keep_asking();
+      w.step();
+    }
+    BatchPart part;
+    for (int i = 0; i < 30; ++i) part.follow(w.add(4, 1'000'000, 9, Tier::kBatch));
+    for (const TimePoint end = w.now + std::chrono::seconds(60); w.now < end;) {
+      keep_asking();
+      w.step();
+      part.note(w);
+      ASSERT_EQ(w.broken, "") << "seed " << seed;
+    }
+    EXPECT_GE(part.share(), 0.8 * o.batch_min_share)
+        << "seed " << seed << ", " << o.max_sequences << " seats, share " << part.share();
+  }
+}
+
+// A reason that is told is true: who waits for a seat sees none free, and where there are seats, blocks and time for
+// all, nobody waits.
+TEST(SchedulerProperty, NoSeatIsEmptyWhileWorkWaitsThatCouldRun) {
+  for (std::uint64_t seed = 1; seed <= operations(100'000) / 1000; ++seed) {
+    Dice dice(seed);
+    SchedulerOptions o;
+    o.order = dice.of({OrderRule::kFcfs, OrderRule::kFair, OrderRule::kDeadline});
+    o.max_sequences = 1 + dice.below(16);
+    o.max_step_tokens = 1'000'000;
+    o.decode_share = 0;
+    o.batch_min_share = 0;
+    const std::uint32_t blocks = dice.one_in(2) ? 100'000 : 20 + dice.below(60);
+    SchedulerWorld w(o, blocks);
+    w.model.per_step = std::chrono::microseconds(1);
+    w.model.per_token = Duration(1);
+    for (int i = 0; i < 200; ++i) {
+      for (std::uint32_t n = dice.below(3); n > 0 && w.alive.size() < 40; --n) {
+        SequenceFacts facts = random_facts(dice, w.now, 200, 100);
+        facts.service_class = kNoClass;
+        w.add(facts);
+      }
+      if (dice.one_in(40)) w.now += milliseconds(dice.below(5000));
+      w.step();
+      ASSERT_EQ(w.broken, "") << "seed " << seed << ", step " << i;
+      const std::uint32_t entered_or_ran = static_cast<std::uint32_t>(w.last.entries.size());
+      for (const QueueWait& wait : w.last.waits) {
+        const std::string where =
+            std::string(to_string(wait.reason)) + ", seed " + std::to_string(seed) + ", step " + std::to_string(i);
+        // Those that ended with the step had their seats in it.
+        if (wait.reason == WaitReason::kSeat) {
+          ASSERT_EQ(entered_or_ran, o.max_sequences) << where;
+        }
+        if (wait.reason == WaitReason::kPreemption) {
+          ASSERT_FALSE(w.last.drops.empty()) << where;
+        }
+        if (entered_or_ran < o.max_sequences && blocks == 100'000) {
+          FAIL() << where << ": seats are free and blocks too";
+        }
+      }
     }
   }
 }
