@@ -76,6 +76,7 @@ constexpr Words kReasons[] = {
     {"sibling", "for another choice to compute the prompt"},
     {"preemption", "since a step that preempts admits nobody"},
     {"batch_end", "for the running batch to end"},
+    {"breaker", "while admission is shrunk after too many preemptions"},
 };
 
 std::string reason_words(std::string_view name) {
@@ -103,31 +104,50 @@ double length_of(const json::object& span) {
   return number(span, "to_seconds") - number(span, "from_seconds");
 }
 
-// Where the time went, the largest share first. With several choices their times add up.
-std::vector<Cause> causes_of(const json::object& request) {
+void sort_causes(std::vector<Cause>& causes) {
+  std::stable_sort(causes.begin(), causes.end(), [](const Cause& a, const Cause& b) { return a.seconds > b.seconds; });
+}
+
+// Where the time of one choice went, the largest share first: choices run side by side, so their times do not add up.
+std::vector<Cause> causes_of(const json::object& request, double choice) {
   std::vector<Cause> causes;
-  json::object left = object(request, "seconds_by_state");
   for (const json::object* span : objects(request, "spans")) {
+    if (number(*span, "choice") != choice) continue;
     const std::string state = text(*span, "state");
     const json::object& waited = object(*span, "waited_seconds");
     if (waited.empty()) add_cause(causes, state, length_of(*span));
     for (const auto& [reason, seconds] : waited) {
       add_cause(causes, state + " " + reason_words(reason), number(waited, reason));
     }
-    if (has(left, state)) left[state] = number(left, state) - length_of(*span);
   }
-  // Of spans that were not kept one by one.
-  constexpr double kRounding = 1e-4;
-  for (const auto& [state, seconds] : left) {
-    if (number(left, state) > kRounding) add_cause(causes, terminal_line(std::string_view(state)), number(left, state));
-  }
-  std::stable_sort(causes.begin(), causes.end(), [](const Cause& a, const Cause& b) { return a.seconds > b.seconds; });
+  sort_causes(causes);
   return causes;
 }
 
-std::string shares(const json::object& request) {
+// Time by state in spans that were not kept one by one; of all choices.
+std::vector<Cause> causes_of_the_rest(const json::object& request) {
+  json::object left = object(request, "seconds_by_state");
+  for (const json::object* span : objects(request, "spans")) {
+    const std::string state = text(*span, "state");
+    if (has(left, state)) left[state] = number(left, state) - length_of(*span);
+  }
+  constexpr double kRounding = 1e-4;
+  std::vector<Cause> causes;
+  for (const auto& [state, seconds] : left) {
+    if (number(left, state) > kRounding) add_cause(causes, terminal_line(std::string_view(state)), number(left, state));
+  }
+  sort_causes(causes);
+  return causes;
+}
+
+// What a line has room for: the first choice's causes stand for all.
+std::vector<Cause> mostly(const json::object& request) {
+  std::vector<Cause> causes = causes_of(request, 0.0);
+  return causes.empty() ? causes_of_the_rest(request) : causes;
+}
+
+std::string share_lines(const std::vector<Cause>& causes) {
   constexpr double kBarWidth = 30.0;
-  const std::vector<Cause> causes = causes_of(request);
   double all = 0.0;
   for (const Cause& cause : causes) all += cause.seconds;
   std::string lines;
@@ -138,6 +158,28 @@ std::string shares(const json::object& request) {
     lines += std::string(static_cast<std::size_t>(std::max(1.0, share * kBarWidth)), '#');
     lines += "  " + cause.name + "\n";
   }
+  return lines;
+}
+
+std::string shares(const json::object& request) {
+  std::vector<double> choices;
+  for (const json::object* span : objects(request, "spans")) {
+    const double choice = number(*span, "choice");
+    if (std::find(choices.begin(), choices.end(), choice) == choices.end()) choices.push_back(choice);
+  }
+  std::sort(choices.begin(), choices.end());
+  const bool several = number(request, "choices") > 1 || choices.size() > 1;
+  const std::vector<Cause> rest = causes_of_the_rest(request);
+  if (!several) {
+    std::vector<Cause> causes = causes_of(request, choices.empty() ? 0.0 : choices.front());
+    for (const Cause& cause : rest) add_cause(causes, cause.name, cause.seconds);
+    sort_causes(causes);
+    return share_lines(causes);
+  }
+  std::string lines;
+  for (const double choice : choices)
+    lines += format("choice %.0f\n", choice) + share_lines(causes_of(request, choice));
+  if (!rest.empty()) lines += "changes that were not kept, of all choices together\n" + share_lines(rest);
   return lines;
 }
 
@@ -249,7 +291,7 @@ Result<std::string> requests_table(std::string_view body) {
                     text(*request, "service_class").c_str(), text(*request, "state").c_str(),
                     duration(number(*request, "total_seconds")).c_str(), first.c_str(),
                     number(*request, "prompt_tokens"), number(*request, "output_tokens"));
-    const std::vector<Cause> causes = causes_of(*request);
+    const std::vector<Cause> causes = mostly(*request);
     double all = 0.0;
     for (const Cause& cause : causes) all += cause.seconds;
     if (!causes.empty() && all > 0.0)

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "commands.h"
@@ -38,7 +39,7 @@ ExitCode fail_reading(const Error& error) {
   return fail(error.code == ErrorCode::kIo ? ExitCode::kFile : ExitCode::kFault, error);
 }
 
-ExitCode run_replay(Log log) {
+ExitCode run_replay(Log log, const Arguments&) {
   const auto report = replay_plans(log);
   if (!report) return fail_reading(report.error());
   const std::string counts =
@@ -135,18 +136,33 @@ ExitCode print_table(Log log, const Arguments& arguments) {
   return status || code != ExitCode::kDone ? code : fail_reading(status.error());
 }
 
+using Output = ExitCode (*)(Log, const Arguments&);
+
+// All that was asked for, each in a reading of its own; the table where nothing was.
+std::vector<Output> wanted_outputs(const Arguments& arguments) {
+  std::vector<Output> outputs;
+  if (arguments.replay) outputs.push_back(run_replay);
+  if (!arguments.perfetto.empty()) outputs.push_back(write_trace);
+  if (!arguments.svg.empty() || !arguments.html.empty()) outputs.push_back(draw);
+  if (outputs.empty()) outputs.push_back(print_table);
+  return outputs;
+}
+
 ExitCode run_steps(const Arguments& arguments) {
   for (const std::string& output : {arguments.svg, arguments.html, arguments.perfetto}) {
     std::error_code none;
     if (std::filesystem::equivalent(output, arguments.log, none))
       return fail(ExitCode::kUsage, Error::invalid("", output + " is the step log itself"));
   }
-  auto log = Log::open(arguments.log);
-  if (!log) return fail_reading(log.error());
-  if (arguments.replay) return run_replay(std::move(*log));
-  if (!arguments.perfetto.empty()) return write_trace(std::move(*log), arguments);
-  if (!arguments.svg.empty() || !arguments.html.empty()) return draw(std::move(*log), arguments);
-  return print_table(std::move(*log), arguments);
+  if (arguments.to > 0 && arguments.from > arguments.to)
+    return fail(ExitCode::kUsage, Error::invalid("", "--from " + std::to_string(arguments.from) + " is after --to " +
+                                                         std::to_string(arguments.to)));
+  for (const Output output : wanted_outputs(arguments)) {
+    auto log = Log::open(arguments.log);
+    if (!log) return fail_reading(log.error());
+    if (const ExitCode code = output(std::move(*log), arguments); code != ExitCode::kDone) return code;
+  }
+  return ExitCode::kDone;
 }
 
 }  // namespace
@@ -160,13 +176,13 @@ void add_steps_command(CLI::App& app, ChosenCommand& chosen) {
   auto* html = command->add_option("--html", arguments->html, "The picture on a page, with the table");
   auto* trace =
       command->add_option("--perfetto", arguments->perfetto, "Write a trace for ui.perfetto.dev or chrome://tracing");
-  command->add_option("--from", arguments->from, "First step")->check(CLI::PositiveNumber);
-  command->add_option("--to", arguments->to, "Last step")->check(CLI::PositiveNumber);
+  auto* from = command->add_option("--from", arguments->from, "First step")->check(CLI::PositiveNumber);
+  auto* to = command->add_option("--to", arguments->to, "Last step")->check(CLI::PositiveNumber);
   command->add_option("--model", arguments->model, "Which of several models, from 0 on")->check(CLI::Range(0, 1023));
   command
       ->add_flag("--replay", arguments->replay,
                  "Run the scheduler over the log's inputs: its plans must be those of the log")
-      ->excludes(svg, html, trace);
+      ->excludes(svg, html, trace, from, to);
   command->callback([&chosen, arguments] { chosen = [arguments] { return run_steps(*arguments); }; });
 }
 

@@ -2,6 +2,7 @@
 
 #include <boost/json.hpp>
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -34,6 +35,11 @@ Error no_log(const std::string& path) {
 }  // namespace
 
 Result<StepLogReader::Head> StepLogReader::read_head(const std::string& path) {
+  // Whatever else gives bytes is not read: a device has no end, and a pipe could not be read twice.
+  std::error_code failed;
+  if (const auto status = std::filesystem::status(path, failed);
+      std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    return Error{ErrorCode::kIo, path + " is not a regular file", {}};
   std::ifstream in(path, std::ios::binary);
   if (!in) return Error{ErrorCode::kIo, path + ": " + std::generic_category().message(errno), {}};
   std::string line;

@@ -19,7 +19,7 @@ inline constexpr std::size_t kMaxStepLineBytes = std::size_t{4} << 20;
 class StepLogReader {
  public:
   // `path`: the newest file; the older ones of the same run beside it (PATH.1, PATH.2, ...) come first. Errors: kIo (it
-  // cannot be read), kInvalidArgument (it is no step log, or of another version).
+  // is no regular file or cannot be read), kInvalidArgument (it is no step log, or of another version).
   static Result<StepLogReader> open(const std::string& path);
 
   const std::vector<std::string>& models() const { return models_; }

@@ -101,6 +101,30 @@ def test_what_cannot_be_read_is_one_clear_line(log, tmp_path):
     assert run("steps", str(log), "--svg", str(tmp_path / "x"), "--from", "999999").returncode == 2
 
 
+def test_every_output_that_is_asked_for_is_written(log, tmp_path):
+    outputs = {form: tmp_path / name for form, name in (("--svg", "a.svg"), ("--html", "b.html"), ("--perfetto", "c.json"))}
+    arguments = [part for form, path in outputs.items() for part in (form, str(path))]
+    told = run("steps", str(log), *arguments)
+    assert told.returncode == 0 and told.stdout == "", told
+    for path in outputs.values():
+        assert path.stat().st_size > 200, path
+
+
+def test_ranges_that_hold_nothing_or_are_not_used_are_refused(log):
+    backwards = run("steps", str(log), "--from", "9", "--to", "5")
+    assert backwards.returncode == 2 and "--from 9 is after --to 5" in backwards.stderr
+    for bound in ("--from", "--to"):
+        replay = run("steps", str(log), "--replay", bound, "5")
+        assert replay.returncode == 2 and bound in replay.stderr, "a replay runs from the start"
+
+
+def test_only_regular_files_are_read(tmp_path):
+    for path in ("/dev/zero", str(tmp_path)):
+        for arguments in ([], ["--replay"]):
+            told = run("steps", path, *arguments)
+            assert told.returncode == 5 and "is not a regular file" in told.stderr, told
+
+
 def test_a_pipe_that_nobody_empties_changes_no_answer(start, connect, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -46,6 +46,21 @@ TEST(ExplainStory, TellsWhatHappenedAndTheShareOfEachCause) {
             "\nLongest pause between two tokens: 1.20 s, up to 1.80 s\n");
 }
 
+// Choices run side by side: their times do not add up to the request's.
+TEST(ExplainStory, SeveralChoicesHaveSharesOfTheirOwn) {
+  const auto story = request_story(R"({"id":"1","state":"ended","choices":2,"total_seconds":1.0,
+    "seconds_by_state":{"queued":0.4,"decode":1.4},
+    "spans":[{"state":"queued","choice":0,"from_seconds":0,"to_seconds":0.1,"waited_seconds":{"seat":0.1}},
+      {"state":"queued","choice":1,"from_seconds":0,"to_seconds":0.3,"waited_seconds":{"sibling":0.3}},
+      {"state":"decode","choice":0,"from_seconds":0.1,"to_seconds":1.0,"tokens":5},
+      {"state":"decode","choice":1,"from_seconds":0.5,"to_seconds":1.0,"tokens":5}]})");
+  ASSERT_TRUE(story);
+  const auto has = [&](const char* line) { return story->find(line) != std::string::npos; };
+  EXPECT_TRUE(has("choice 0\n    900.0 ms   90 %")) << *story;
+  EXPECT_TRUE(has("    100.0 ms   10 %  ###  queued for a seat\nchoice 1\n")) << *story;
+  EXPECT_TRUE(has("    300.0 ms   37 %")) << *story;
+}
+
 TEST(ExplainStory, ListsRequestsWithTheirLargestCause) {
   const auto table = requests_table(std::string(R"({"requests":[)") + kRequest + "]}");
   ASSERT_TRUE(table);
