@@ -26,6 +26,7 @@ Status add_text_side(ModelVocabulary vocabulary, ServableModel& model) {
     } else {
       model.notes.push_back("warning: its chat template cannot be used, so chat is refused: " +
                             chat_template.error().message);
+      model.template_error = chat_template.error().message;
     }
   }
   auto tokenizer = Tokenizer::create(std::move(vocabulary));

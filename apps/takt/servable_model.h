@@ -24,6 +24,7 @@ struct ServableModel {
   std::unique_ptr<SwapStore> swap;  // null: there is no arena
   std::shared_ptr<const Tokenizer> tokenizer;
   std::shared_ptr<const ChatTemplate> chat_template;  // null: the model has none
+  std::string template_error;  // why the one that it has cannot be used
   metrics::ModelWork work;
   std::vector<std::string> notes;  // what a person should know at start, a line each
 };

@@ -1,12 +1,14 @@
 //! The C ABI. Ownership and meaning: `include/takt_bridge.h`.
 
 use std::ops::Range;
-use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::panic::{catch_unwind, set_hook, AssertUnwindSafe};
 use std::ptr;
 use std::slice;
 use std::str;
+use std::sync::Once;
 
 use crate::chat_template::{ChatTemplate, Failure, Fuel, Limits, Options, Prompt};
+use crate::meter::words_of;
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -97,13 +99,16 @@ fn give_ranges(ranges: Vec<Range<usize>>) -> (*mut TextRange, usize) {
 /// # Safety
 /// `error` may be written.
 unsafe fn guarded(error: *mut Text, work: impl FnOnce() -> Result<(), Failure>) -> Status {
+    // A panic's words are the caller's to tell: standard error is the server's log.
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| set_hook(Box::new(|_| {})));
     let (status, message) = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return Status::Ok,
         Ok(Err(Failure::Input(message))) => (Status::Input, message),
         Ok(Err(Failure::Raised(message))) => (Status::Raised, message),
         Ok(Err(Failure::Render(message))) => (Status::Render, message),
         Ok(Err(Failure::Limit(message))) => (Status::Limit, message),
-        Err(_) => (Status::Panic, "the template engine failed unexpectedly".to_owned()),
+        Err(panic) => (Status::Panic, format!("the template engine failed unexpectedly: {}", words_of(panic.as_ref()))),
     };
     // SAFETY: the caller's contract.
     unsafe { error.write(give_text(message)) };

@@ -112,7 +112,8 @@ pub fn spend_copied(bytes: usize) {
     spend(1 + bytes as u64 / 8);
 }
 
-fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+/// What a panic says.
+pub fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
     let literal = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     literal.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no reason given".into())
 }

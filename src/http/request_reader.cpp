@@ -85,7 +85,8 @@ bool has_foreign_version(std::string_view block) {
 struct RequestReader::Parser {
   explicit Parser(const RequestLimits& limits) {
     parser.header_limit(static_cast<std::uint32_t>(limits.head_bytes));
-    parser.body_limit(limits.body_bytes);
+    // Checked once the head is judged: who may not call at all hears that, and not how long bodies may be.
+    parser.body_limit(boost::none);
   }
   auto& message() { return parser.get(); }
 
@@ -167,13 +168,11 @@ bool RequestReader::accept_head(std::string_view block) {
   error_code ec;
   parser_->parser.eager(false);
   parser_->parser.put(boost::asio::buffer(block.data(), block.size()), ec);
-  if (ec == beast_http::error::body_limit) {
-    return fail(413, "The request body is longer than the limit of " + std::to_string(limits_.body_bytes) + " bytes.");
-  }
   if (ec || !parser_->parser.is_header_done()) {
     return fail(400, "The request head is not valid HTTP (" + (ec ? ec.message() : std::string("incomplete")) + ").");
   }
   parser_->parser.eager(true);
+  parser_->parser.body_limit(limits_.body_bytes);  // of chunks
   return check_framing() && check_fields() && check_content_coding();
 }
 
@@ -200,7 +199,9 @@ bool RequestReader::check_framing() {
   if (!expect.empty() && !boost::beast::iequals(expect, "100-continue")) {
     return fail(417, "The only expectation known here is '100-continue'.");
   }
-  facts_.expects_continue = facts_.http11 && !expect.empty();
+  const auto announced = parser_->parser.content_length();
+  facts_.body_too_long = announced && *announced > limits_.body_bytes;
+  facts_.expects_continue = facts_.http11 && !expect.empty() && !facts_.body_too_long;
   return true;
 }
 
@@ -250,15 +251,17 @@ bool RequestReader::check_fields() {
 
 RequestReader::Progress RequestReader::read_body(std::string_view bytes, std::size_t& used) {
   auto& parser = parser_->parser;
+  const auto too_long = [this] {
+    return reject(413,
+                  "The request body is longer than the limit of " + std::to_string(limits_.body_bytes) + " bytes.");
+  };
+  if (facts_.body_too_long) return too_long();
   while (!parser.is_done() && used < bytes.size()) {
     error_code ec;
     const std::string_view rest = bytes.substr(used);
     used += parser.put(boost::asio::buffer(rest.data(), rest.size()), ec);
     if (ec == beast_http::error::need_more) break;
-    if (ec == beast_http::error::body_limit) {
-      return reject(413,
-                    "The request body is longer than the limit of " + std::to_string(limits_.body_bytes) + " bytes.");
-    }
+    if (ec == beast_http::error::body_limit) return too_long();
     if (ec) return reject(400, "The request body is not valid HTTP (" + ec.message() + ").");
   }
   if (parser.is_done()) {

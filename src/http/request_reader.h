@@ -16,7 +16,8 @@ struct RequestFacts {
   bool http11 = true;
   bool keep_alive = false;
   bool expects_continue = false;
-  bool has_body = false;  // one of at least a byte, or of chunks, is announced
+  bool has_body = false;       // one of at least a byte, or of chunks, is announced
+  bool body_too_long = false;  // it will be rejected, whatever comes of it
 };
 
 struct Rejection {

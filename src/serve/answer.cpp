@@ -136,6 +136,8 @@ void Answer::fail(const Error& error, TimePoint now) {
 void Answer::give_up(const Error& error, TimePoint now) {
   if (over()) return;
   api::ApiError shown = api::to_api_error(error);
+  // The server that ends will not be there in a second.
+  if (shown.code == "draining") shown.retry_after_seconds = options_.drain_retry_after_seconds;
   if (begun_) {
     exchange_->responder->write(news() + api::sse_data(api::error_body(shown)));
     end(AnswerOutcome::kFailed, now, &shown);

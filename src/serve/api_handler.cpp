@@ -59,6 +59,7 @@ ApiHandler::~ApiHandler() = default;
 std::variant<ApiHandler::Caller, api::ApiError> ApiHandler::let_in(const http::Request& head) const {
   Caller caller;
   const PathRules path = find_endpoint(head.path);
+  if (const auto wrong = contradiction_in(head)) return api::to_api_error(*wrong);
   if (path.access() != Access::kOpen) {
     auto identity = context_.router.identify(head.header("authorization"), head.header("x-api-key"));
     if (!identity) return api::unauthorized();

@@ -25,6 +25,7 @@ struct ServedModel {
   Submitter* engine = nullptr;                        // outlives the registry
   std::uint32_t max_request_tokens = 0;               // prompt and output; what the engine really takes
   std::int64_t created = 0;                           // seconds since 1970
+  std::string template_error{};                       // why the chat template that it has cannot be used
 };
 
 // Immutable: at least one model, names distinct.

@@ -53,7 +53,10 @@ Error unknown_token(const ServedModel& model, TokenId token, std::string path) {
 Result<BuiltPrompt> build_chat_prompt(const ServedModel& model, const api::Conversation& conversation,
                                       Purpose purpose) {
   if (model.chat_template == nullptr) {
-    return Error{ErrorCode::kUnsupported, "The model '" + model.name + "' has no chat template: use /v1/completions",
+    const std::string why = model.template_error.empty()
+                                ? "has no chat template"
+                                : "has a chat template that cannot be used (" + model.template_error + ")";
+    return Error{ErrorCode::kUnsupported, "The model '" + model.name + "' " + why + ": use /v1/completions",
                  "messages"};
   }
   const Tokenizer& tokenizer = *model.tokenizer;

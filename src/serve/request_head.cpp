@@ -1,6 +1,15 @@
 #include "serve/request_head.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace takt::serve {
+
+namespace {
+
+constexpr std::size_t kShownBytes = 64;  // of a header's name
+
+}  // namespace
 
 route::Wishes wishes_of(const http::Request& head) {
   route::Wishes wishes;
@@ -15,6 +24,22 @@ route::Wishes wishes_of(const http::Request& head) {
     if (header.first.starts_with("x-takt-")) wishes.headers.push_back(header);
   }
   return wishes;
+}
+
+std::optional<Error> contradiction_in(const http::Request& head) {
+  const auto decides = [](std::string_view name) {
+    return name == "authorization" || name == "x-api-key" || name.starts_with("x-takt-");
+  };
+  for (auto first = head.headers.begin(); first != head.headers.end(); ++first) {
+    if (!decides(first->first)) continue;
+    const bool contradicted = std::any_of(std::next(first), head.headers.end(), [&](const auto& other) {
+      return other.first == first->first && other.second != first->second;
+    });
+    if (contradicted)
+      return Error::invalid(first->first, "The header '" + first->first.substr(0, kShownBytes) +
+                                              "' stands there twice with different values");
+  }
+  return std::nullopt;
 }
 
 std::string supersede_key(const RequestLabels& labels, std::string_view key) {

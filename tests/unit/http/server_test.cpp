@@ -228,6 +228,20 @@ TEST_F(ServerTest, RefusesATooLongBodyBeforeItIsSent) {
   EXPECT_EQ(reply.interim, 0);
 }
 
+// Who may not call at all hears that, and not how long a body may be.
+TEST_F(ServerTest, AHandlerThatRefusesTheHeadComesBeforeTheLimitOfTheBody) {
+  options.request.body_bytes = 10;
+  judge = [](const Request& head) -> std::optional<Response> {
+    if (head.path != "/closed") return std::nullopt;
+    Response refusal;
+    refusal.status = 401;
+    return refusal;
+  };
+  start();
+  EXPECT_EQ(reply_to("POST /closed HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n").status, 401);
+  EXPECT_EQ(reply_to("POST /open HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n").status, 413);
+}
+
 TEST_F(ServerTest, AnswersBrowsersOfAllowedOriginsAndRefusesOthers) {
   answer_by_echo();
   start();

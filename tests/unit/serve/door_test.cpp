@@ -42,6 +42,21 @@ TEST_F(DoorTest, EveryPathButTheOpenOnesNeedsAKey) {
   EXPECT_TRUE(engine_.submitted().empty());
 }
 
+// F12: what stands between may have read the other one.
+TEST_F(DoorTest, ADecidingHeaderThatContradictsItselfIsRefused) {
+  start({{.key = "sk-secret-1"}, {.key = "sk-secret-2"}}, {});
+  const auto status = [&](http::Headers headers) {
+    headers.emplace_back("x-api-key", "sk-secret-1");
+    const auto refusal = handler_->refuse_by_head({"POST", "/v1/chat/completions", {}, std::move(headers), {}, {}});
+    return refusal ? refusal->status : 0;
+  };
+  EXPECT_EQ(status({{"x-api-key", "sk-secret-2"}}), 400);
+  EXPECT_EQ(status({{"authorization", "Bearer sk-secret-1"}, {"authorization", "Bearer sk-secret-2"}}), 400);
+  EXPECT_EQ(status({{"x-takt-tier", "batch"}, {"x-takt-tier", "realtime"}}), 400);
+  EXPECT_EQ(status({{"x-takt-tier", "batch"}, {"x-takt-tier", "batch"}}), 0) << "the same twice says the same";
+  EXPECT_EQ(status({{"accept", "a"}, {"accept", "b"}}), 0) << "lists may come in pieces";
+}
+
 // F18, F6: who may not come in is told so by the head of the request, before a byte of a body is kept.
 TEST_F(DoorTest, WhoMayNotComeInIsToldBeforeTheBody) {
   start({{.key = "sk-secret-1"}, {.key = "sk-admin-12", .admin = true}}, {});
