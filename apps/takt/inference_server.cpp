@@ -143,7 +143,7 @@ Status InferenceServer::serve(std::vector<ServableModel> models) {
     metrics_.set_work(index, model.work);
     Engine& engine = *engines_.back();
     served.push_back({model.name, index, model.tokenizer, model.chat_template, &engine, engine.max_request_tokens(),
-                      system_unix_seconds()});
+                      system_unix_seconds(), model.template_error});
   }
   auto registry = serve::ModelRegistry::create(std::move(served));
   if (!registry) return registry.error();
@@ -248,14 +248,20 @@ std::string InferenceServer::metrics_text() const {
                       status.blocks_cached,
                       status.blocks_free,
                       {swap.arena_bytes, swap.used_bytes, swap.bytes_out, swap.bytes_in, swap.time_out, swap.time_in,
-                       swap.failed_writes, swap.failed_reads}});
+                       swap.failed_writes, swap.failed_reads},
+                      status.blocks_pinned,
+                      status.unused_cover_tokens});
   }
-  std::optional<metrics::CapturedRequests> captured;
+  metrics::ServerState server;
+  if (source_ != nullptr) {
+    const serve::ConfigState config = source_->state();
+    server.config = {config.generation, config.last_change_applied, config.last_change_unix};
+  }
   if (capture_) {
     const trace::CaptureCounts counts = capture_->counts();
-    captured = {counts.written, counts.lost_to_queue, counts.lost_to_disk};
+    server.captured = {counts.written, counts.lost_to_queue, counts.lost_to_disk};
   }
-  return metrics_.text(memory, captured);
+  return metrics_.text(memory, server);
 }
 
 }  // namespace takt::app

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "open_files.h"
 #include "route/class_hours.h"
 #include "route/key_ring.h"
 #include "route/local_time.h"
@@ -44,6 +45,8 @@ std::int64_t system_unix_seconds() {
 Result<std::unique_ptr<config::LoadedConfig>> RuntimeConfig::load(const config::ConfigSources& sources) {
   auto loaded = config::load(sources);
   if (!loaded) return loaded.error();
+  const std::uint64_t files = raise_open_files((*loaded)->config.http.connections + kFilesBesideConnections);
+  if (Status fits = fit_connections(**loaded, files); !fits) return fits.error();
   auto keys = read_keys((*loaded)->config.auth);
   if (!keys) return keys.error();
   (*loaded)->config.route.keys = std::move(*keys);
@@ -63,6 +66,7 @@ Result<std::unique_ptr<RuntimeConfig>> RuntimeConfig::read(std::optional<std::st
   if (!loaded) return loaded.error();
   config->loaded_ = std::move(*loaded);
   config->seats_at_start_ = config->config().engine.sched.max_sequences;
+  config->state_.last_change_unix = config->wall_clock_();
   config->rows_at_start_ = config->config().engine.sched.max_step_tokens;
   return config;
 }
@@ -82,9 +86,16 @@ void RuntimeConfig::detach() {
   server_ = nullptr;
 }
 
-std::uint64_t RuntimeConfig::generation() const {
+serve::ConfigState RuntimeConfig::state() const {
   const std::lock_guard lock(mutex_);
-  return generation_;
+  return state_;
+}
+
+// The caller holds the lock.
+void RuntimeConfig::note_change(bool applied) {
+  state_.last_change_applied = applied;
+  state_.last_change_unix = wall_clock_();
+  if (applied) ++state_.generation;
 }
 
 void RuntimeConfig::keep_to_start(config::LoadedConfig& next) const {
@@ -118,7 +129,7 @@ Result<std::vector<config::OptionChange>> RuntimeConfig::apply(config::ConfigSou
   loaded_ = std::move(*next);
   sources_ = std::move(sources);
   hours_ = hours_in_force();
-  ++generation_;
+  note_change(true);
   log_changes(changes);
   return changes;
 }
@@ -129,6 +140,7 @@ void RuntimeConfig::reload() {
   if (file_) {
     auto settings = config::read_toml_file(*file_);
     if (!settings) {
+      note_change(false);
       spdlog::error("configuration not reloaded, the old one holds: {}", settings.error().message);
       return;
     }
@@ -137,12 +149,13 @@ void RuntimeConfig::reload() {
   const auto changes = apply(std::move(sources));
   if (!changes) {
     const Error& error = changes.error();
+    note_change(false);
     spdlog::error("configuration not reloaded, the old one holds: {}{}{}", error.field, error.field.empty() ? "" : ": ",
                   error.message);
     return;
   }
   spdlog::info("configuration reloaded: {} options changed, {} keys; generation {}", changes->size(),
-               loaded_->config.route.keys.size(), generation_);
+               loaded_->config.route.keys.size(), state_.generation);
 }
 
 // The classes that have other settings now than always, with the hours that hold.
@@ -176,7 +189,7 @@ void RuntimeConfig::look_at_clock() {
 
 std::string RuntimeConfig::effective() const {
   const std::lock_guard lock(mutex_);
-  return config::print_config_json(loaded_->options, generation_);
+  return config::print_config_json(loaded_->options, state_.generation);
 }
 
 Result<std::string> RuntimeConfig::change(const std::string& body) {
@@ -185,10 +198,11 @@ Result<std::string> RuntimeConfig::change(const std::string& body) {
   const std::lock_guard lock(mutex_);
   const auto changes = apply({sources_.file, sources_.flags, config::with_change(sources_.posted, *settings)});
   if (!changes) {
+    note_change(false);
     spdlog::warn("a change of the configuration was refused: {}: {}", changes.error().field, changes.error().message);
     return changes.error();
   }
-  return config::print_changes_json(*changes, generation_);
+  return config::print_changes_json(*changes, state_.generation);
 }
 
 }  // namespace takt::app

@@ -53,12 +53,13 @@ class RuntimeConfig final : public serve::ConfigSource {
   std::string effective() const override;
   Result<std::string> change(const std::string& body) override;
 
-  std::uint64_t generation() const;
+  serve::ConfigState state() const override;
 
  private:
   RuntimeConfig(std::optional<std::string> file, WallClock wall_clock)
       : file_(std::move(file)), wall_clock_(std::move(wall_clock)) {}
 
+  void note_change(bool applied);
   static Result<std::unique_ptr<config::LoadedConfig>> load(const config::ConfigSources& sources);
   Result<std::vector<config::OptionChange>> apply(config::ConfigSources sources);
   void keep_to_start(config::LoadedConfig& next) const;
@@ -73,7 +74,7 @@ class RuntimeConfig final : public serve::ConfigSource {
   // The executors were set up for so many: a preset that asks for more gets these.
   std::uint32_t seats_at_start_ = 0;
   std::uint32_t rows_at_start_ = 0;
-  std::uint64_t generation_ = 1;
+  serve::ConfigState state_;
   std::vector<std::string> hours_;  // as they were applied last
 };
 

@@ -116,8 +116,10 @@ void bind(OptionTable& table, EngineOptions& engine) {
   bind(table, "queue_batch", engine.batch);
   table.may_change_at_run_time(scheduling);
   table.add_switch("kv.prefix_cache", engine.kv.prefix_cache);
+  const std::size_t keeping = table.options().size();
   table.add_duration("kv.linger_ms", engine.kv.linger, kMillisecond, 0, 3'600'000);
   table.add_real("kv.pinned_share", engine.kv.pinned_share, 0.0, 0.9);
+  table.may_change_at_run_time(keeping);
   table.add_text("kv.swap_path", engine.swap.path);
   table.add_integer("kv.swap_bytes", engine.swap.bytes, 0, kTebibyte);
   table.add_integer("kv.swap_staging_bytes", engine.swap.staging_bytes, 1 << 20, kTebibyte);
@@ -189,6 +191,7 @@ void bind_settings(OptionTable& table, const std::string& before, route::ClassSe
   table.add_duration(before + "completion_ms", targets.completion, kMillisecond, 0, kLongest);
   table.add_duration(before + "window_ms", targets.window, kMillisecond, 0, 600'000);
   table.add_duration(before + "max_queue_wait_ms", targets.max_queue_wait, kMillisecond, 1, kLongest);
+  table.add_integer(before + "pinned_prefix_tokens", targets.pinned_prefix_tokens, 0, 1 << 24);
   table.add_integer(before + "max_waiting", settings.queue.max_waiting, 0, 1 << 20);
   table.add_integer(before + "max_waiting_tokens", settings.queue.max_waiting_tokens, 0, std::int64_t{1} << 40);
   ClassLimits& limits = settings.limits;

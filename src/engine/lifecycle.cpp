@@ -49,7 +49,12 @@ void Lifecycle::accept(SubmitCommand command, TimePoint now) {
     facts.prompt_tokens = prompt_tokens;
     facts.limit_tokens = record.limit_tokens;
     facts.reserve_tokens = reserve_of(record);
-    KvSequenceOptions kv{request.cache_salt, request.use_prefix_cache, {}, 0, request.labels.tier};
+    KvSequenceOptions kv{request.cache_salt,
+                         request.use_prefix_cache,
+                         {},
+                         0,
+                         request.labels.tier,
+                         std::min(request.targets.pinned_prefix_tokens, prompt_tokens)};
     if (s.choice == 0) {
       facts.siblings = request.choices - 1;
       facts.scores_prompt = request.prompt_logprobs;

@@ -38,6 +38,8 @@ struct EngineStatus {
   std::uint32_t blocks_free = 0;
   std::uint32_t blocks_cached = 0;
   std::uint32_t blocks_owned = 0;
+  std::uint32_t blocks_pinned = 0;        // kept in the prefix cache before others (KvOptions::pinned_share)
+  std::uint64_t unused_cover_tokens = 0;  // positions that running sequences hold blocks for and do not use
 
   std::uint64_t steps = 0;
   Duration worst_token_gap{0};      // longest time since the last token among sequences that are decoding, as of now

@@ -104,6 +104,7 @@ void StepLoop::reconfigure(const EngineOptions& options, TimePoint now) {
   step_retries_ = options.step_retries;
   scheduler_.reconfigure(options.sched, now);
   if (parts_.tape != nullptr) parts_.tape->reconfigured(options.sched, now);
+  parts_.kv.set_options(options.kv);
   lifecycle_.reserve_anew(now);
   events_.leave_with_batch(options.sched.leave == LeaveRule::kWithBatch, now);
 }
@@ -485,6 +486,8 @@ void StepLoop::update_board(TimePoint now) {
     status.blocks_free = view.free.blocks[0];
     status.blocks_cached = view.evictable.blocks[0];
     status.blocks_owned = view.total.blocks[0] - view.free.blocks[0] - view.evictable.blocks[0];
+    status.blocks_pinned = parts_.kv.pinned_blocks();
+    status.unused_cover_tokens = scheduler_.unused_cover();
     if (status.steps != steps_ && steps_ % kErrorQuantileEvery == 0) {
       status.predicted_error_p50 = parts_.step_time.error_quantile(0.5);
       status.predicted_error_p90 = parts_.step_time.error_quantile(0.9);

@@ -35,6 +35,12 @@ KvCache::KvCache(std::vector<KvGroupInfo> groups, const KvOptions& options, cons
   for (const KvGroupInfo& info : groups) groups_.emplace_back(info, hasher, options.pinned_share);
 }
 
+void KvCache::set_options(const KvOptions& options) noexcept {
+  linger_ = options.linger;
+  for (Group& group : groups_)
+    group.index.set_most_pinned(static_cast<std::uint32_t>(options.pinned_share * group.info.block_count));
+}
+
 void KvCache::open(SequenceId sequence, const KvSequenceOptions& options) {
   Table table;
   table.options = options;
@@ -214,6 +220,8 @@ bool KvCache::attach_prefix(Table& table, const ReserveRequest& request) {
       groups_[g].pool.share(block);
       groups_[g].index.mark_used(block);
       if (!table.was_attached) groups_[g].index.note_hit(block);
+      if ((table.blocks[g].size() + 1) * groups_[g].info.block_tokens <= table.options.pinned_tokens)
+        groups_[g].index.pin(block);
       table.blocks[g].push_back(block);
     }
   }
@@ -280,6 +288,7 @@ void KvCache::index_full_blocks(Table& table, std::size_t g, std::span<const Tok
       release_block(group, std::exchange(block, result.equal), {table.options.tier});
     }
     ++indexed;
+    if (indexed * size <= table.options.pinned_tokens) group.index.pin(block);
   }
 }
 

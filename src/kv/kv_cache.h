@@ -30,7 +30,8 @@ struct KvSequenceOptions {
   // there.
   std::optional<SequenceId> source;
   std::uint32_t shared_tokens = 0;
-  Tier tier = Tier::kRealtime;  // whose blocks stay longer in the prefix cache
+  Tier tier = Tier::kRealtime;      // whose blocks stay longer in the prefix cache
+  std::uint32_t pinned_tokens = 0;  // the whole blocks of so many tokens from the start are pinned
 };
 
 // Whether a conversation is likely to go on from where a sequence ended.
@@ -63,6 +64,10 @@ class KvCache {
   void open(SequenceId sequence, const KvSequenceOptions& options);
   // Gives back everything; full blocks stay in the prefix cache. Those of an ended realtime turn linger there.
   void close(SequenceId sequence, SequenceEnd end = SequenceEnd::kGone) noexcept;
+  // What can change while sequences are there: how long turns linger that end from now on, and the pinned share.
+  void set_options(const KvOptions& options) noexcept;
+  // Of the first group.
+  std::uint32_t pinned_blocks() const { return groups_[0].index.pinned(); }
   // The time is `now` until the next call.
   void tick(TimePoint now) noexcept { now_ = now; }
   // Gives back the blocks behind `keep_tokens`, which is aligned or the sequence's computed tokens.
@@ -124,7 +129,7 @@ class KvCache {
   void index_full_blocks(Table& table, std::size_t group, std::span<const TokenId> known) noexcept;
 
   const bool prefix_cache_;
-  const Duration linger_;
+  Duration linger_;
   TimePoint now_{};
   BlockGeometry geometry_;
   std::vector<Group> groups_;

@@ -58,6 +58,7 @@ PrefixIndex::InsertResult PrefixIndex::insert(BlockId block, std::optional<Block
   node.indexed = true;
   node.idle = false;
   node.realtime = false;
+  node.named = false;
   node.hits = 0;
   node.linger_until = TimePoint::min();
   std::copy(tokens.begin(), tokens.end(), tokens_.begin() + std::size_t{block.value} * block_tokens_);
@@ -85,7 +86,7 @@ void PrefixIndex::move_to(Node& node, Place place) noexcept {
   node.place = place;
   if (place == Place::kNone) return;
   const std::uint64_t ahead = kPoolsAhead * nodes_.size();
-  node.rank = node.last_use + (node.realtime ? ahead : 0) + (node.hits > 0 ? ahead : 0);
+  node.rank = node.last_use + (node.realtime ? ahead : 0) + (node.hits > 0 ? ahead : 0) + (node.named ? 2 * ahead : 0);
   if (place == Place::kLingering) node.rank = static_cast<std::uint64_t>(node.linger_until.time_since_epoch().count());
   order_of(place).insert(node);
 }
@@ -93,7 +94,7 @@ void PrefixIndex::move_to(Node& node, Place place) noexcept {
 void PrefixIndex::update_place(Node& node) noexcept {
   Place place = Place::kNone;
   if (node.indexed && node.idle && node.children == 0) {
-    place = node.hits >= kPinAfterHits ? Place::kPinned : Place::kOrdinary;
+    place = node.may_be_pinned() ? Place::kPinned : Place::kOrdinary;
     if (node.linger_until > TimePoint::min()) place = Place::kLingering;
   }
   if (place != node.place) move_to(node, place);
@@ -118,7 +119,17 @@ void PrefixIndex::mark_used(BlockId block) noexcept {
 
 void PrefixIndex::note_hit(BlockId block) noexcept {
   Node& node = nodes_[block.value];
-  if (node.hits < kPinAfterHits && ++node.hits == kPinAfterHits) ++often_found_;
+  const bool before = node.may_be_pinned();
+  if (node.hits < kPinAfterHits) ++node.hits;
+  if (!before && node.may_be_pinned()) ++may_be_pinned_;
+}
+
+void PrefixIndex::pin(BlockId block) noexcept {
+  Node& node = nodes_[block.value];
+  if (!node.indexed || node.named) return;
+  if (!node.may_be_pinned()) ++may_be_pinned_;
+  node.named = true;
+  update_place(node);
 }
 
 PrefixMiss PrefixIndex::why_missing(std::optional<BlockId> parent, std::uint64_t scope,
@@ -137,7 +148,7 @@ void PrefixIndex::unlink_from_bucket(const Node& node) noexcept {
 
 PrefixIndex::Order& PrefixIndex::first_to_go() noexcept {
   if (ordinary_.empty()) return pinned_order_.empty() ? lingering_ : pinned_order_;
-  const bool too_many = often_found_ > most_pinned_ && !pinned_order_.empty();
+  const bool too_many = may_be_pinned_ > most_pinned_ && !pinned_order_.empty();
   return too_many && *pinned_order_.begin() < *ordinary_.begin() ? pinned_order_ : ordinary_;
 }
 
@@ -155,7 +166,7 @@ std::optional<BlockId> PrefixIndex::evict_one(TimePoint now) noexcept {
   node.indexed = false;
   update_place(node);
   node.idle = false;
-  if (node.hits >= kPinAfterHits) --often_found_;
+  if (node.may_be_pinned()) --may_be_pinned_;
   if (node.parent != kNone) {
     Node& parent = nodes_[node.parent];
     --parent.children;

@@ -1,6 +1,7 @@
 // Which blocks of one KV group hold which tokens, as a forest: a block's parent holds the tokens before it.
 #pragma once
 
+#include <algorithm>
 #include <boost/intrusive/set.hpp>
 #include <cstdint>
 #include <functional>
@@ -47,8 +48,9 @@ class PrefixIndex {
   std::optional<BlockId> parent_of(BlockId block) const;
 
   // Its last reference went. Order of eviction: by last use, where a realtime sequence's block counts as used a few
-  // whole pools of uses later, and so does one that was found again; then those that were found at least twice more, as
-  // far as they may be pinned (the least recently used of these make room for new ones); then those that linger, by the
+  // whole pools of uses later, and so does one that was found again; then those that are pinned by name or were found
+  // at least twice more, as far as they may be pinned (of these the least recently used make room for new ones, those
+  // pinned by name counting as used a few pools later); then those that linger, by the
   // end of their time.
   struct Idle {
     Tier tier = Tier::kRealtime;
@@ -57,6 +59,10 @@ class PrefixIndex {
   void mark_idle(BlockId block, const Idle& idle) noexcept;
   void mark_used(BlockId block) noexcept;  // it got a reference
   void note_hit(BlockId block) noexcept;   // a new sequence found it
+  void pin(BlockId block) noexcept;        // by name: as if it had been found often, and longer than what only was
+  void set_most_pinned(std::uint32_t blocks) noexcept { most_pinned_ = blocks; }
+  // Blocks that are kept before others, those in tables included.
+  std::uint32_t pinned() const { return std::min(may_be_pinned_, most_pinned_); }
   // Takes the first idle leaf in the order of eviction out of the index.
   std::optional<BlockId> evict_one(TimePoint now) noexcept;
 
@@ -86,6 +92,8 @@ class PrefixIndex {
     bool indexed = false;
     bool idle = false;
     bool realtime = false;  // a realtime sequence used it
+    bool named = false;     // pinned by name
+    bool may_be_pinned() const { return named || hits >= kPinAfterHits; }
     bool operator<(const Node& other) const {
       return rank != other.rank ? rank < other.rank : last_use < other.last_use;
     }
@@ -111,8 +119,8 @@ class PrefixIndex {
   Order ordinary_;
   Order pinned_order_;
   Order lingering_;
-  const std::uint32_t most_pinned_;
-  std::uint32_t often_found_ = 0;     // nodes with so many hits that they may be pinned
+  std::uint32_t most_pinned_;
+  std::uint32_t may_be_pinned_ = 0;   // nodes pinned by name or with enough hits
   std::vector<BlockDigest> evicted_;  // digests of some that were evicted of late, by their low bits
   std::uint64_t uses_ = 0;
 };

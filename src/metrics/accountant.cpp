@@ -308,7 +308,6 @@ void Accountant::on(TimePoint at, const StepCommitted& event) {
   counts->padding_rows += plan.features.padding_rows;
   counts->logits_rows += plan.features.logits_rows;
   counts->step_sequences.observe(static_cast<double>(plan.entries.size()));
-  counts->unused_cover_tokens = event.unused_cover_tokens;
   counts->pressure = plan.pressure;
   counts->beat_overruns += plan.beat_overrun ? 1 : 0;
   counts->steps_over_budget += plan.budget > Duration(0) && event.measured > plan.budget ? 1 : 0;

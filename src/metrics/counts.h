@@ -104,16 +104,15 @@ struct ModelCounts {
   std::uint64_t padding_rows = 0;  // computed for nobody
   std::uint64_t logits_rows = 0;
   ModelWork work;
-  std::uint64_t unused_cover_tokens = 0;  // by the last step
-  AdmissionPressure pressure;             // as of the last step
-  std::uint64_t beat_overruns = 0;        // decode rows alone needed more than the budget
-  std::uint64_t steps_over_budget = 0;    // measured longer than the budget
+  AdmissionPressure pressure;               // as of the last step
+  std::uint64_t beat_overruns = 0;          // decode rows alone needed more than the budget
+  std::uint64_t steps_over_budget = 0;      // measured longer than the budget
   std::uint64_t preemptions_recompute = 0;  // by what became of the tokens
   std::uint64_t preemptions_swap = 0;
   std::uint64_t preemptions_seat = 0;  // nothing was given up but the seat
   std::uint64_t preemptions() const { return preemptions_recompute + preemptions_swap + preemptions_seat; }
   std::uint64_t preempted_tokens = 0;  // to be computed again
-  std::uint64_t swaps_lost = 0;  // sequences whose part of the arena was lost
+  std::uint64_t swaps_lost = 0;        // sequences whose part of the arena was lost
   std::uint64_t failed_steps_retryable = 0;
   std::uint64_t failed_steps_fatal = 0;
   Duration busy{0};

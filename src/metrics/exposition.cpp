@@ -180,9 +180,6 @@ void add_steps(Families& families, const Counts& counts, TimePoint now) {
   }
   families.begin(MetricType::Counter, "takt_padding_rows_total", "Rows computed for nobody, as static batches pad.");
   per_model(families, counts, [](const ModelCounts& m) { return number(m.padding_rows); });
-  families.begin(MetricType::Gauge, "takt_kv_reserved_unused_tokens",
-                 "Positions that running sequences hold blocks for and do not use.");
-  per_model(families, counts, [](const ModelCounts& m) { return number(m.unused_cover_tokens); });
   families.begin(MetricType::Gauge, "takt_admission_share",
                  "How far admission is shrunk after too many preemptions; 1: not at all.");
   for (const ModelCounts& m : counts.models) {
@@ -262,6 +259,16 @@ void add_memory(Families& families, const Counts& counts, std::span<const KvBloc
   for (std::size_t i = 0; i < counts.models.size(); ++i) {
     families.value(blocks_of(i).total, {{"model", counts.models[i].name}});
   }
+  families.begin(MetricType::Gauge, "takt_kv_pinned_blocks",
+                 "KV blocks of prefixes that are kept before others, within kv.pinned_share.");
+  for (std::size_t i = 0; i < counts.models.size(); ++i) {
+    families.value(blocks_of(i).pinned, {{"model", counts.models[i].name}});
+  }
+  families.begin(MetricType::Gauge, "takt_kv_reserved_unused_tokens",
+                 "Positions that running sequences hold blocks for and do not use.");
+  for (std::size_t i = 0; i < counts.models.size(); ++i) {
+    families.value(number(blocks_of(i).reserved_unused_tokens), {{"model", counts.models[i].name}});
+  }
   families.begin(MetricType::Counter, "takt_preemptions_total",
                  "Running sequences that gave up blocks or their seat so that others could run, by what became of "
                  "their tokens: recompute, swap, or seat (they kept all).");
@@ -324,14 +331,27 @@ void add_captured(Families& families, const CapturedRequests& captured) {
   families.value(number(captured.lost_to_disk), {{"reason", "disk"}});
 }
 
+void add_config(Families& families, const ConfigFacts& config) {
+  families.begin(MetricType::Gauge, "takt_config_generation",
+                 "Configurations that were in force since the start, this one included.");
+  families.value(number(config.generation), {});
+  families.begin(MetricType::Gauge, "takt_config_last_change_applied",
+                 "1: the last change that was asked for (SIGHUP, POST /admin/config) is in force; 0: it was refused.");
+  families.value(config.last_change_applied ? 1.0 : 0.0, {});
+  families.begin(MetricType::Gauge, "takt_config_last_change_timestamp_seconds",
+                 "When that was, in seconds since 1970; before any change the start.");
+  families.value(static_cast<double>(config.last_change_unix), {});
+}
+
 }  // namespace
 
 std::string exposition(const Counts& counts, const Readings& readings, const ExpositionOptions& options,
                        TimePoint now) {
-  const BuildInfo& build = options.build;
   Families families;
   families.begin(MetricType::Gauge, "takt_build_info", "Always 1; the labels say what is running.");
+  const BuildInfo& build = options.build;
   families.value(1.0, {{"version", build.version}, {"numerics", build.numerics}, {"isa", build.isa}});
+  add_config(families, readings.server.config);
   add_requests(families, counts);
   add_goodput(families, counts);
   add_tenants(families, counts);
@@ -343,7 +363,7 @@ std::string exposition(const Counts& counts, const Readings& readings, const Exp
   add_memory(families, counts, readings.memory);
   add_swap(families, counts, readings.memory);
   add_energy(families, readings.energy);
-  if (readings.captured) add_captured(families, *readings.captured);
+  if (readings.server.captured) add_captured(families, *readings.server.captured);
   if (options.vllm_names) add_vllm_names(families, counts, readings.memory);
   std::ostringstream out;
   prometheus::TextSerializer().Serialize(out, families.all());

@@ -43,6 +43,15 @@ struct KvBlocks {
   std::uint32_t cached = 0;  // by nobody, reusable prefixes
   std::uint32_t free = 0;
   SwapArena swap;
+  std::uint32_t pinned = 0;                  // of the first two, kept before others
+  std::uint64_t reserved_unused_tokens = 0;  // positions that running sequences hold blocks for and do not use
+};
+
+// How the configuration came to be what it is.
+struct ConfigFacts {
+  std::uint64_t generation = 1;       // grows with every change that was applied
+  bool last_change_applied = true;    // false: it was refused, and the one before holds
+  std::int64_t last_change_unix = 0;  // of the last change that was asked for; before any, the start
 };
 
 // What a capture has kept of the requests that ended, and what it could not keep.
@@ -52,13 +61,18 @@ struct CapturedRequests {
   std::uint64_t lost_to_disk = 0;
 };
 
+struct ServerState {
+  ConfigFacts config;
+  std::optional<CapturedRequests> captured;  // empty: nothing is captured
+};
+
 inline constexpr const char* kExpositionContentType = "text/plain; version=0.0.4; charset=utf-8";
 
 // What is read at the moment of the scrape.
 struct Readings {
   std::span<const KvBlocks> memory;  // index = ModelIndex; as many as counts.models
   std::span<const EnergyReading> energy;
-  std::optional<CapturedRequests> captured{};  // empty: nothing is captured
+  ServerState server{};
 };
 
 std::string exposition(const Counts& counts, const Readings& readings, const ExpositionOptions& options, TimePoint now);

@@ -34,13 +34,13 @@ Counts ServerMetrics::counts() const {
   return accountant_.snapshot(clock_.now());
 }
 
-std::string ServerMetrics::text(std::span<const KvBlocks> memory, const std::optional<CapturedRequests>& captured) {
+std::string ServerMetrics::text(std::span<const KvBlocks> memory, const ServerState& server) {
   std::vector<EnergyReading> energy;
   {
     std::lock_guard lock(energy_mutex_);
     energy = energy_.read();
   }
-  return exposition(counts(), {memory, energy, captured}, options_, clock_.now());
+  return exposition(counts(), {memory, energy, server}, options_, clock_.now());
 }
 
 }  // namespace takt::metrics

@@ -31,7 +31,7 @@ class ServerMetrics final : public EventSink {
 
   Counts counts() const;
   // What GET /metrics answers, with kExpositionContentType. memory: index = ModelIndex.
-  std::string text(std::span<const KvBlocks> memory, const std::optional<CapturedRequests>& captured = std::nullopt);
+  std::string text(std::span<const KvBlocks> memory, const ServerState& server = {});
 
  private:
   const ExpositionOptions options_;

@@ -225,63 +225,6 @@ TEST(SchedulerProperty, ChunksKeepTheStepInsideItsBudget) {
   }
 }
 
-// The batch tier's part of the time of steps while realtime work never ends: by its rows.
-class BatchPart {
- public:
-  void note(const SchedulerWorld& w) {
-    double rows = 0;
-    double batch = 0;
-    for (const PlanEntry& e : w.last.entries) {
-      rows += e.token_count;
-      batch += batch_.contains(e.sequence) ? e.token_count : 0;
-    }
-    if (rows == 0) return;
-    batch_seconds_ += to_seconds(w.last.predicted) * batch / rows;
-    seconds_ += to_seconds(w.last.predicted);
-  }
-  void follow(SequenceId batch) { batch_.insert(batch); }
-  double share() const { return batch_seconds_ / seconds_; }
-
- private:
-  std::set<SequenceId> batch_;
-  double batch_seconds_ = 0;
-  double seconds_ = 0;
-};
-
-// H8: whatever realtime work comes without end, with any seats and prompts, batch work has its share of a minute.
-TEST(SchedulerProperty, BatchWorkHasItsMinimumShareOfAnyMinute) {
-  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
-    Dice dice(seed);
-    SchedulerOptions o;
-    o.order = dice.of({OrderRule::kFcfs, OrderRule::kFair, OrderRule::kDeadline});
-    o.max_sequences = 1 + dice.below(32);
-    o.batch_min_share = dice.of({0.05, 0.2});
-    SchedulerWorld w(o, 4000);
-    w.model.per_token = std::chrono::microseconds(dice.of({300, 1000}));
-    const std::uint32_t longest_prompt = dice.of({4U, 60U, 400U});
-    const auto keep_asking = [&] {
-      const auto waiting = std::count_if(w.alive.begin(), w.alive.end(), [](const auto& entry) {
-        return !entry.second.started && entry.second.facts.tier == Tier::kRealtime;
-      });
-      for (auto n = waiting; n < 4; ++n) w.add(1 + dice.below(longest_prompt), 5 + dice.below(60), dice.below(3));
-    };
-    for (int i = 0; i < 100; ++i) {
-      keep_asking();
-      w.step();
-    }
-    BatchPart part;
-    for (int i = 0; i < 30; ++i) part.follow(w.add(4, 1'000'000, 9, Tier::kBatch));
-    for (const TimePoint end = w.now + std::chrono::seconds(60); w.now < end;) {
-      keep_asking();
-      w.step();
-      part.note(w);
-      ASSERT_EQ(w.broken, "") << "seed " << seed;
-    }
-    EXPECT_GE(part.share(), 0.8 * o.batch_min_share)
-        << "seed " << seed << ", " << o.max_sequences << " seats, share " << part.share();
-  }
-}
-
 // A reason that is told is true: who waits for a seat sees none free, and where there are seats, blocks and time for
 // all, nobody waits.
 TEST(SchedulerProperty, NoSeatIsEmptyWhileWorkWaitsThatCouldRun) {

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <thread>
 
+#include "open_files.h"
 #include "route/class_hours.h"
 #include "route/local_time.h"
 
@@ -73,7 +74,7 @@ TEST_F(RuntimeConfigTest, APostedChangeHoldsAndSaysWhatChanged) {
   EXPECT_NE(config->effective().find(R"("scheduler.step_target_ms":{"value":30,"origin":"admin","run_time":true})"),
             std::string::npos)
       << config->effective();
-  EXPECT_EQ(config->generation(), 2U);
+  EXPECT_EQ(config->state().generation, 2U);
 }
 
 TEST_F(RuntimeConfigTest, AChangeThatContradictsAnotherChangesNothingAtAll) {
@@ -86,6 +87,52 @@ TEST_F(RuntimeConfigTest, AChangeThatContradictsAnotherChangesNothingAtAll) {
   }
   EXPECT_EQ(server_.changes, 0);
   EXPECT_EQ(config->effective(), before);
+}
+
+// What metrics tell of it: which configuration this is, and what became of the last change.
+TEST_F(RuntimeConfigTest, TheStateSaysWhetherTheLastChangeWasApplied) {
+  const auto config = read("");
+  EXPECT_EQ(config->state().generation, 1U);
+  EXPECT_TRUE(config->state().last_change_applied);
+  EXPECT_EQ(config->state().last_change_unix, 1700000000);
+  now_ += 60;
+  EXPECT_FALSE(config->change(R"({"http.port": 9000})"));
+  EXPECT_EQ(config->state().generation, 1U);
+  EXPECT_FALSE(config->state().last_change_applied);
+  EXPECT_EQ(config->state().last_change_unix, 1700000060);
+  now_ += 60;
+  EXPECT_TRUE(config->change(R"({"scheduler.watermark": 0.2})"));
+  EXPECT_EQ(config->state().generation, 2U);
+  EXPECT_TRUE(config->state().last_change_applied);
+  EXPECT_EQ(config->state().last_change_unix, 1700000120);
+}
+
+TEST_F(RuntimeConfigTest, WhatThePrefixCacheKeepsMayChangeAndWhetherThereIsOneNeedsARestart) {
+  const auto config = read("");
+  const auto answer = config->change(R"({"kv": {"linger_ms": 1000, "pinned_share": 0.4}})");
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(config->config().engine.kv.linger, milliseconds(1000));
+  const auto refused = config->change(R"({"kv.prefix_cache": false})");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().field, "kv.prefix_cache");
+  EXPECT_NE(refused.error().message.find("restart"), std::string::npos);
+}
+
+// Each connection is an open file: what was asked for and does not fit is refused, the default is lowered.
+TEST_F(RuntimeConfigTest, ConnectionsFitTheLimitOfOpenFiles) {
+  config::LoadedConfig usual;
+  ASSERT_TRUE(fit_connections(usual, 1024));
+  EXPECT_EQ(usual.config.http.connections, 1024 - kFilesBesideConnections);
+  EXPECT_EQ(usual.config.http.connections_per_peer, 1024 - kFilesBesideConnections);
+  config::LoadedConfig roomy;
+  ASSERT_TRUE(fit_connections(roomy, 100'000));
+  EXPECT_EQ(roomy.config.http.connections, 4096U);
+  config::LoadedConfig asked;
+  ASSERT_TRUE(asked.options.set_text("http.connections", "2000", "flag"));
+  const Status refused = fit_connections(asked, 1024);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().field, "http.connections");
+  EXPECT_NE(refused.error().message.find("1024"), std::string::npos) << refused.error().message;
 }
 
 TEST_F(RuntimeConfigTest, WhatNeedsARestartIsRefusedByName) {
@@ -190,7 +237,7 @@ TEST_F(RuntimeConfigTest, ChangesFromSeveralThreadsAreOneAfterTheOther) {
     });
   }
   for (auto& thread : threads) thread.join();
-  EXPECT_EQ(config->generation(), 101U);
+  EXPECT_EQ(config->state().generation, 101U);
   EXPECT_EQ(server_.changes, 100);
 }
 

@@ -231,7 +231,7 @@ TEST_F(ServerTest, RefusesATooLongBodyBeforeItIsSent) {
 // Who may not call at all hears that, and not how long a body may be.
 TEST_F(ServerTest, AHandlerThatRefusesTheHeadComesBeforeTheLimitOfTheBody) {
   options.request.body_bytes = 10;
-  judge = [](const Request& head) -> std::optional<Response> {
+  handler.judge = [](const Request& head) -> std::optional<Response> {
     if (head.path != "/closed") return std::nullopt;
     Response refusal;
     refusal.status = 401;

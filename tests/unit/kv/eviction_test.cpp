@@ -19,10 +19,19 @@ class Cache {
 
   // A sequence of `blocks` whole blocks of tokens from `start` on: computed, then ended.
   void run(TokenId start, std::uint32_t blocks, Tier tier = Tier::kRealtime, SequenceEnd end = SequenceEnd::kGone) {
-    std::vector<TokenId> known = tokens(start, blocks);
-    known.push_back(-1);  // so that every whole block can be shared
     KvSequenceOptions options;
     options.tier = tier;
+    run(start, blocks, options, end);
+  }
+  // The same, whose first `pinned` blocks are pinned by name.
+  void run_pinned(TokenId start, std::uint32_t blocks, std::uint32_t pinned) {
+    KvSequenceOptions options;
+    options.pinned_tokens = pinned * kBlock + 1;
+    run(start, blocks, options, SequenceEnd::kGone);
+  }
+  void run(TokenId start, std::uint32_t blocks, const KvSequenceOptions& options, SequenceEnd end) {
+    std::vector<TokenId> known = tokens(start, blocks);
+    known.push_back(-1);  // so that every whole block can be shared
     const SequenceId id(++last_);
     kv->open(id, options);
     const std::uint32_t cached = kv->cached_prefix(id, known).tokens;
@@ -117,6 +126,42 @@ TEST(Eviction, PinnedBlocksHaveAShareAndMakeRoomForNewOnes) {
   for (TokenId prefix = 0; prefix < 6; ++prefix) kept += c.found(1000 + prefix * 100, 2);
   EXPECT_LE(kept, 4U);
   EXPECT_EQ(c.found(1000 + 5 * 100, 2), 2U) << "the last one";
+}
+
+// B21: a system prompt that is pinned by name stays from its first use on, before those that were only found often, and
+// with its share full the least recently used one makes room.
+TEST(Eviction, WhatIsPinnedByNameStaysFromItsFirstUseOn) {
+  KvOptions options = plain();
+  options.pinned_share = 0.5;
+  Cache c(16, options);
+  c.run_pinned(1000, 6, 4);
+  for (TokenId found_often = 0; found_often < 4; ++found_often) {
+    for (int i = 0; i < 4; ++i) c.run(2000 + found_often * 100, 2);
+  }
+  for (TokenId sweep = 0; sweep < 100; ++sweep) c.run(10000 + sweep * 100, 3);
+  EXPECT_EQ(c.found(1000, 6), 4U) << "the whole blocks of its pinned tokens, not what follows";
+  EXPECT_LE(c.kv->pinned_blocks(), 8U);
+  for (TokenId other = 0; other < 3; ++other) c.run_pinned(5000 + other * 100, 4, 4);
+  for (TokenId sweep = 0; sweep < 100; ++sweep) c.run(20000 + sweep * 100, 3);
+  EXPECT_EQ(c.found(1000, 4), 0U) << "newer ones fill the share";
+  EXPECT_EQ(c.found(5200, 4), 4U);
+}
+
+TEST(Eviction, TheShareOfPinnedBlocksAndTheTimeThatTurnsLingerMayChange) {
+  KvOptions options = plain();
+  options.pinned_share = 0.5;
+  Cache c(16, options);
+  c.run_pinned(1000, 4, 4);
+  EXPECT_EQ(c.kv->pinned_blocks(), 4U);
+  options.pinned_share = 0;
+  options.linger = seconds(5);
+  c.kv->set_options(options);
+  EXPECT_EQ(c.kv->pinned_blocks(), 0U);
+  c.kv->tick(TimePoint(seconds(100)));
+  c.run(3000, 2, Tier::kRealtime, SequenceEnd::kTurnEnded);
+  for (TokenId sweep = 0; sweep < 100; ++sweep) c.run(10000 + sweep * 100, 3);
+  EXPECT_EQ(c.found(1000, 4), 0U);
+  EXPECT_EQ(c.found(3000, 2), 2U);
 }
 
 // H14: an agent comes back within moments.

@@ -11,8 +11,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-Samples samples_of(ServerMetrics& metrics, const KvBlocks& blocks = {}) {
-  const auto text = metrics.text({&blocks, 1});
+Samples samples_of(ServerMetrics& metrics, const KvBlocks& blocks = {}, const ConfigFacts& config = {}) {
+  const auto text = metrics.text({&blocks, 1}, {config, {}});
   const auto samples = parse_strictly(text);
   EXPECT_TRUE(samples) << samples.error().message;
   return samples ? *samples : Samples{};
@@ -27,7 +27,13 @@ TEST(Exposition, ParsesStrictlyAndHoldsTheListOfF15) {
   metrics.publish({accepted(12, 2, 40, labels("index", Tier::kBatch)), event(13, Preempted{RequestId(1), 0, 16})});
   metrics.count_refusal(labels("chat"), ErrorCode::kUnavailable);
   const SwapArena arena{4096, 1024, 700, 300, std::chrono::seconds(3), std::chrono::seconds(2), 1, 2};
-  const auto samples = samples_of(metrics, {.total = 100, .owned = 10, .cached = 30, .free = 60, .swap = arena});
+  const auto samples = samples_of(
+      metrics,
+      {.total = 100, .owned = 10, .cached = 30, .free = 60, .swap = arena, .pinned = 7, .reserved_unused_tokens = 21},
+      {.generation = 3, .last_change_applied = false, .last_change_unix = 1'700'000'000});
+  EXPECT_EQ(samples.at("takt_config_generation"), 3.0);
+  EXPECT_EQ(samples.at("takt_config_last_change_applied"), 0.0);
+  EXPECT_EQ(samples.at("takt_config_last_change_timestamp_seconds"), 1'700'000'000.0);
 
   const std::string model = R"({model="a \"quoted\\name\"\nof two lines")";
   EXPECT_EQ(samples.at("takt_build_info{version=\"1.2.3\",numerics=\"1\",isa=\"avx2\"}"), 1.0);
@@ -35,6 +41,8 @@ TEST(Exposition, ParsesStrictlyAndHoldsTheListOfF15) {
   EXPECT_EQ(samples.at("takt_kv_blocks" + model + ",state=\"cached\"}"), 30.0);
   EXPECT_EQ(samples.at("takt_kv_blocks" + model + ",state=\"free\"}"), 60.0);
   EXPECT_EQ(samples.at("takt_kv_blocks_capacity" + model + "}"), 100.0);
+  EXPECT_EQ(samples.at("takt_kv_pinned_blocks" + model + "}"), 7.0);
+  EXPECT_EQ(samples.at("takt_kv_reserved_unused_tokens" + model + "}"), 21.0);
   EXPECT_EQ(samples.at("takt_cached_prompt_tokens_total{service_class=\"chat\",tier=\"realtime\"}"), 8.0);
   EXPECT_EQ(samples.at("takt_queue_requests{tier=\"batch\"}"), 1.0);
   EXPECT_EQ(samples.at("takt_queue_tokens{tier=\"batch\"}"), 40.0);

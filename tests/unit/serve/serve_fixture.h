@@ -105,6 +105,7 @@ class FixedConfig final : public serve::ConfigSource {
     if (body == "restart") return Error{ErrorCode::kUnsupported, "needs a restart", "http.port"};
     return std::string(R"({"changed":{}})");
   }
+  serve::ConfigState state() const override { return {}; }
 };
 
 class ServeFixture : public ::testing::Test {
