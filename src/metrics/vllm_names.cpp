@@ -35,7 +35,7 @@ Histogram merged(const Counts& counts, Histogram ClassCounts::*member) {
   return sum;
 }
 
-void add_requests(Families& families, const Counts& counts) {
+void add_vllm_requests(Families& families, const Counts& counts) {
   const MetricLabels labels = model_labels(joined_names(counts));
   const auto number = [&](MetricType type, const char* name, const char* help, std::uint64_t ClassCounts::*member) {
     families.begin(type, name, help);
@@ -71,7 +71,7 @@ void add_requests(Families& families, const Counts& counts) {
 }  // namespace
 
 void add_vllm_names(Families& families, const Counts& counts, std::span<const KvBlocks> memory) {
-  add_requests(families, counts);
+  add_vllm_requests(families, counts);
   families.begin(MetricType::Counter, "vllm:num_preemptions_total", "Sequences that gave up KV blocks.");
   for (const ModelCounts& m : counts.models) families.value(static_cast<double>(m.preemptions()), model_labels(m.name));
   families.begin(MetricType::Gauge, "vllm:kv_cache_usage_perc", "KV blocks that sequences own, of all; 1 is full.");
