@@ -10,11 +10,11 @@
 namespace takt::app {
 namespace {
 
-constexpr std::uint32_t kStreams[] = {1, 2, 4, 8, 16, 32};
+constexpr std::uint32_t kStreams[] = {1, 4, 8, 32};
 constexpr std::uint32_t kContextTokens = 256;
-constexpr std::uint32_t kDecodeSteps = 16;
+constexpr std::uint32_t kDecodeSteps = 8;
 constexpr std::uint32_t kPromptTokens = 512;
-constexpr int kMeasuredRounds = 3;
+constexpr int kMeasuredRounds = 2;
 
 std::string line(const char* format, double a, double b) {
   char text[160];
@@ -75,7 +75,7 @@ Result<MachineSpeed> measure_machine_speed(const std::string& path, const GgufFi
 
 std::string to_text(const MachineSpeed& speed) {
   std::ostringstream out;
-  out << "\nSpeed of " << speed.threads << " threads (" << speed.isa << "), nothing else running\n"
+  out << "\nSpeed of " << speed.threads << " threads (" << speed.isa << "), as far as other programs let them\n"
       << line("  the machine reads %.1f GB/s and multiplies %.0f G 8-bit values a second\n", speed.peaks.read * 1e-9,
               speed.peaks.multiply.int8 * 1e-9);
   for (const auto& at : speed.decode) {
