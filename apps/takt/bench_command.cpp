@@ -182,6 +182,7 @@ Result<report::RunReport> find_capacity(BenchSession& session, const Arguments& 
   report.partial = BenchSession::interrupted();
   report.trials = search.trials();
   report.capacity = search.capacity();
+  report.capacity_is_bounded = search.is_bounded();
   report.capacity_interval = search.interval();
   report.wanted_attainment = arguments.attainment;
   return report;

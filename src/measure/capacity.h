@@ -38,8 +38,10 @@ class CapacitySearch {
   const std::vector<RateTrial>& trials() const { return trials_; }
   // Empty: no rate that was tried was carried.
   std::optional<double> capacity() const { return carried_; }
+  // Whether any rate was too much. Without, the capacity is a lower bound: the search ended before a miss.
+  bool is_bounded() const { return too_much_.has_value(); }
   // The capacity lies between: the lowest rate that might have been too much and the highest that might have been
-  // carried, by the trials' own intervals. Only with capacity().
+  // carried, by the trials' own intervals. Only with capacity(), and bounded.
   Interval interval() const;
 
  private:

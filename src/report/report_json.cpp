@@ -115,7 +115,8 @@ json::object capacity_json(const RunReport& report) {
   }
   json::object object{{"wanted_attainment", report.wanted_attainment}, {"trials", std::move(trials)}};
   object["requests_per_second"] = report.capacity ? json::value(*report.capacity) : json::value(nullptr);
-  if (report.capacity) object["interval"] = interval_json(report.capacity_interval);
+  if (report.capacity) object["bounded"] = report.capacity_is_bounded;
+  if (report.capacity && report.capacity_is_bounded) object["interval"] = interval_json(report.capacity_interval);
   return object;
 }
 

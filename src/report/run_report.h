@@ -30,7 +30,8 @@ struct RunReport {
   // Where a capacity was searched for: `run` is the one at the highest rate that was carried.
   std::vector<measure::RateTrial> trials;
   std::optional<double> capacity;
-  measure::Interval capacity_interval;
+  bool capacity_is_bounded = false;     // false: no rate that was tried was too much
+  measure::Interval capacity_interval;  // only when bounded
   double wanted_attainment = 0.9;
 };
 

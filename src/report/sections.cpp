@@ -50,7 +50,11 @@ Section summary(const RunReport& report) {
         number_text(verdict.saturation.in_flight_growth) + " and " + number_text(verdict.saturation.ttft_growth) +
         " times from the first third to the last), so latencies tell the length of the run and nothing else.");
   }
-  if (report.capacity) {
+  if (report.capacity && !report.capacity_is_bounded) {
+    say.push_back("Capacity: more than " + number_text(*report.capacity) +
+                  " requests/s. Every rate that was tried had " + share_text(report.wanted_attainment) +
+                  " attainment: the search ended before a miss (--tries). The figures below are those at that rate.");
+  } else if (report.capacity) {
     say.push_back("Capacity: " + number_text(*report.capacity) + " requests/s with at least " +
                   share_text(report.wanted_attainment) + " attainment (95 % interval " +
                   number_text(report.capacity_interval.low) + " to " + number_text(report.capacity_interval.high) +

@@ -35,6 +35,13 @@ TEST(CapacitySearch, EndsAfterItsTriesAndSaysWhenNothingIsCarried) {
   EXPECT_FALSE(search.capacity());
 }
 
+TEST(CapacitySearch, KnowsALowerBoundWhenEveryRateWasCarried) {
+  const auto search = search_on(1000.0, {.first_rate = 1.0, .most_tries = 3});
+  EXPECT_DOUBLE_EQ(*search.capacity(), 4.0);
+  EXPECT_FALSE(search.is_bounded());
+  EXPECT_TRUE(search_on(3.0, {.first_rate = 1.0, .most_tries = 5}).is_bounded());
+}
+
 TEST(CapacitySearch, ARateAtWhichTheGeneratorOrTheServerFallsBehindIsNotCarried) {
   CapacitySearch search({.first_rate = 4.0, .most_tries = 3});
   search.note({4.0, 1.0, {1.0, 1.0}, 4.0, true, true});

@@ -121,6 +121,7 @@ TEST(Report, HtmlLoadsNothingAndEscapesWhatIsGiven) {
   auto report = a_report(300);
   report.trials = {{1.0, 0.99, {0.97, 1.0}, 1.0, false, true}, {2.0, 0.7, {0.6, 0.8}, 1.4, false, true}};
   report.capacity = 1.0;
+  report.capacity_is_bounded = true;
   const std::string html = to_html(report);
   EXPECT_NE(html.find("&lt;server&gt; &amp; more"), std::string::npos);
   EXPECT_EQ(html.find("<server>"), std::string::npos);
@@ -130,6 +131,15 @@ TEST(Report, HtmlLoadsNothingAndEscapesWhatIsGiven) {
   EXPECT_NE(html.find("prefers-color-scheme:dark"), std::string::npos);
   EXPECT_NE(html.find("Goodput against offered rate"), std::string::npos);
   EXPECT_EQ(html.find("nan"), std::string::npos);
+}
+
+TEST(Report, ACapacityThatNoRateBoundedIsCalledALowerBound) {
+  auto report = a_report(300);
+  report.trials = {{1.0, 0.99, {0.97, 1.0}, 1.0, false, true}};
+  report.capacity = 1.0;
+  EXPECT_NE(to_markdown("t", sections_of(report)).find("Capacity: more than 1.00 requests/s"), std::string::npos);
+  report.capacity_is_bounded = true;
+  EXPECT_EQ(to_markdown("t", sections_of(report)).find("more than"), std::string::npos);
 }
 
 TEST(Report, AHundredThousandRequestsAreALittlePage) {
