@@ -32,7 +32,7 @@ def test_an_idle_server_is_read_by_a_strict_parser(start):
 
 
 def test_identities_hold_while_requests_come_and_go(start, connect):
-    server = start(model="fake:length=400,step_ms=5,blocks=256")
+    server = start(model="fake:length=2000,step_ms=5,blocks=2048")
     client = connect(server)
     streams = [client.completions.create(model="fake", prompt=f"Number {i} " * 10, stream=True) for i in range(12)]
     for stream in streams:

@@ -15,9 +15,9 @@ std::string trace_text(const std::vector<Record>& records, const TaktTraceHead& 
   return text;
 }
 
-Record small_record(std::int64_t seconds) {
+Record small_record(std::int64_t arrival_seconds) {
   Record record;
-  record.arrival = std::chrono::seconds(seconds);
+  record.arrival = std::chrono::seconds(arrival_seconds);
   record.prompt_tokens = 1;
   return record;
 }
@@ -147,9 +147,9 @@ TEST(TaktTrace, SegmentsOfAFolderAreOneTraceOnOneTimeLine) {
   folder.write("d.jsonl", "{\"format\":\"takt-tr");  // cut off in its first line
   const WholeTrace trace = read_all(folder.path().string());
   EXPECT_EQ(trace.error, "");
-  std::vector<std::int64_t> seconds;
-  for (const Record& record : trace.records) seconds.push_back(record.arrival.count() / 1'000'000'000);
-  EXPECT_EQ(seconds, (std::vector<std::int64_t>{1, 2, 3, 11}));
+  std::vector<std::int64_t> arrivals;
+  for (const Record& record : trace.records) arrivals.push_back(record.arrival.count() / 1'000'000'000);
+  EXPECT_EQ(arrivals, (std::vector<std::int64_t>{1, 2, 3, 11}));
   EXPECT_EQ(trace.counts.records, 4);
   EXPECT_EQ(trace.counts.out_of_order, 0);
   expect_counts_reconcile(trace.counts);
