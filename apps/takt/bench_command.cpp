@@ -191,6 +191,7 @@ Result<report::RunReport> find_capacity(BenchSession& session, const Arguments& 
 ExitCode run_bench(const Arguments& arguments) {
   if (arguments.common.url.empty())
     return fail(ExitCode::kUsage, Error::invalid("url", "which server? takt bench URL"));
+  if (const auto status = check_outputs(arguments.common, {}); !status) return fail(ExitCode::kUsage, status.error());
   const auto classes = class_settings(arguments);
   if (!classes) return fail(ExitCode::kUsage, classes.error());
   // What cannot be made is said before anybody is asked.

@@ -72,6 +72,8 @@ void add_compare_options(CLI::App& command, CompareArguments& arguments) {
 }
 
 ExitCode run_compare(const CompareArguments& arguments) {
+  if (const auto status = check_outputs(arguments.output, arguments.files); !status)
+    return fail(ExitCode::kUsage, status.error());
   std::vector<report::RunReport> reports;
   for (const auto& file : arguments.files) {
     const auto text = read_file(file);

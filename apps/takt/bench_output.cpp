@@ -3,9 +3,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <system_error>
 
 #include "report/report_html.h"
 #include "report/report_json.h"
@@ -17,6 +19,18 @@ constexpr std::uintmax_t kMostReportBytes = std::uintmax_t{1} << 30;
 
 Error file_error(const std::string& path) {
   return {ErrorCode::kIo, path + ": " + std::strerror(errno), {}};
+}
+
+struct NamedFile {
+  std::string name;
+  std::string path;
+};
+
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code error;
+  if (std::filesystem::equivalent(a, b, error)) return true;
+  const auto full = [&](const std::string& path) { return std::filesystem::weakly_canonical(path, error); };
+  return full(a) == full(b);
 }
 
 struct Form {
@@ -39,6 +53,24 @@ ExitCode put_forms(const std::vector<Form>& forms, const std::string& otherwise)
 }
 
 }  // namespace
+
+Status check_outputs(const BenchOptions& options, const std::vector<std::string>& inputs) {
+  const NamedFile outputs[] = {{"--json", options.json},
+                               {"--markdown", options.markdown},
+                               {"--html", options.html},
+                               {"--records", options.records}};
+  std::vector<NamedFile> taken;
+  for (const auto& input : inputs) taken.push_back({"the input " + input, input});
+  for (const auto& output : outputs) {
+    if (output.path.empty()) continue;
+    for (const auto& other : taken) {
+      if (same_file(output.path, other.path))
+        return Error::invalid(output.name, output.name + " would write over " + other.name + " (" + other.path + ")");
+    }
+    taken.push_back(output);
+  }
+  return {};
+}
 
 Status write_file(const std::string& path, const std::string& text) {
   const std::string beside = path + ".part";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "bench_options.h"
 #include "exit_code.h"
@@ -9,6 +10,9 @@
 #include "report/sections.h"
 
 namespace takt::app {
+
+// The files to be written are different ones, and none is an input. Errors: kInvalidArgument, naming both.
+Status check_outputs(const BenchOptions& options, const std::vector<std::string>& inputs);
 
 // Files first, then standard output: Markdown, or what has "-". kFault for a run that is not valid.
 ExitCode put_report(const report::RunReport& report, const BenchOptions& options);

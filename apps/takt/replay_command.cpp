@@ -87,6 +87,10 @@ Result<report::RunReport> replay_once(BenchSession& session, const Arguments& ar
 }
 
 ExitCode run_replay(const Arguments& arguments) {
+  std::vector<std::string> inputs = arguments.configs;
+  inputs.push_back(arguments.trace);
+  if (const auto status = check_outputs(arguments.common, inputs); !status)
+    return fail(ExitCode::kUsage, status.error());
   // A trace that cannot be read is said before anybody is asked.
   if (const auto reader = open_scaled(arguments); !reader) return fail(exit_code_of(reader.error()), reader.error());
   auto session = BenchSession::open(arguments.common);

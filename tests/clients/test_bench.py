@@ -67,6 +67,12 @@ def test_two_runs_are_compared_and_different_work_is_refused(server, tmp_path):
     different = run("bench", "compare", str(tmp_path / "a"), str(tmp_path / "c"))
     assert different.returncode == 2 and "different work" in different.stderr
     assert run("bench", "compare", str(tmp_path / "a"), str(tmp_path / "c"), "--force").returncode == 0
+    before = (tmp_path / "a").read_bytes()
+    over_input = run("bench", "compare", str(tmp_path / "a"), str(tmp_path / "b"), "--json", f"{tmp_path}/../{tmp_path.name}/a")
+    assert over_input.returncode == 2 and "write over" in over_input.stderr
+    assert (tmp_path / "a").read_bytes() == before
+    twice = run("bench", server.url, "--html", str(tmp_path / "x"), "--json", str(tmp_path / "x"))
+    assert twice.returncode == 2 and "write over" in twice.stderr
 
 
 def test_an_interrupted_run_writes_a_partial_report(server, tmp_path):

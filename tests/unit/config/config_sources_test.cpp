@@ -266,6 +266,7 @@ TEST(Changes, TheSchedulerQueuesClassesRulesAndKeysCanChangeAtRunTime) {
     const bool expected = option.key.starts_with("scheduler.") || option.key.starts_with("queue_") ||
                           option.key.starts_with("class.") || option.key == "auth.api_keys" ||
                           option.key == "auth.admin_keys" || option.key == "auth.api_key_file" ||
+                          option.key == "kv.linger_ms" || option.key == "kv.pinned_share" ||
                           option.key == "server.log_level" || option.key == "server.drain_seconds" ||
                           option.key == "engine.stall_after_ms" || option.key == "engine.step_retries";
     EXPECT_EQ(option.run_time, expected) << option.key;
