@@ -14,6 +14,7 @@
 namespace takt {
 namespace {
 
+constexpr int kMostSteps = 100000;
 constexpr const char* kModel = TAKT_SOURCE_DIR "/tests/data/tiny.gguf";
 
 // Tokens and the bits of all logprobs, by request.
@@ -42,9 +43,10 @@ class Bits final : public EventSink {
   }
 };
 
-EngineRequest swap_request(std::uint64_t id, std::uint32_t prompt, std::uint32_t output, Tier tier) {
+EngineRequest swap_request(std::uint64_t id, std::uint32_t prompt, std::uint32_t output, Tier tier, TimePoint now) {
   EngineRequest request;
   request.id = RequestId(id);
+  request.arrival = now;
   for (std::uint32_t i = 0; i < prompt; ++i)
     request.prompt.push_back(static_cast<TokenId>((id * 131 + i * 29 + i * i * 7) % 256));
   request.max_tokens = output;
@@ -81,10 +83,13 @@ Bits answers(std::uint32_t blocks, bool with_arena, bool in_file) {
   Bits bits;
   auto engine = Engine::create(std::move(*executor), clock, options, {&bits}, nullptr, nullptr, std::move(store));
   EXPECT_TRUE(engine.ok()) << (engine.ok() ? "" : engine.error().message);
-  for (std::uint64_t id = 1; id <= 2; ++id) EXPECT_TRUE((*engine)->submit(swap_request(id, 90, 40, Tier::kBatch)).ok());
-  while (bits.of[2].empty()) (*engine)->step();
-  EXPECT_TRUE((*engine)->submit(swap_request(3, 120, 8, Tier::kRealtime)).ok());
-  while (!(*engine)->idle()) (*engine)->step();
+  for (std::uint64_t id = 1; id <= 2; ++id)
+    EXPECT_TRUE((*engine)->submit(swap_request(id, 90, 40, Tier::kBatch, clock.now())).ok());
+  for (int i = 0; i < kMostSteps && bits.of[2].empty(); ++i) (*engine)->step();
+  EXPECT_FALSE(bits.of[2].empty());
+  EXPECT_TRUE((*engine)->submit(swap_request(3, 120, 8, Tier::kRealtime, clock.now())).ok());
+  for (int i = 0; i < kMostSteps && !(*engine)->idle(); ++i) (*engine)->step();
+  EXPECT_TRUE((*engine)->idle());
   return bits;
 }
 
