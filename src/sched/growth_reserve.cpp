@@ -32,6 +32,7 @@ LengthOutlook GrowthReserve::outlook(const ScheduledSequence& s, std::uint32_t c
 }
 
 GroupCounts GrowthReserve::beside(const ScheduledSequence& candidate, std::uint32_t cover) const {
+  if (options_.reserve != KvReserve::kPaged) return {};  // nobody grows: a watermark would only keep seats empty
   const GroupCounts watermark = watermark_blocks(view_.total, options_.watermark);
   switch (options_.admission) {
     case AdmissionRule::kGreedy:

@@ -114,7 +114,7 @@ struct SchedulerOptions {
   // tightest inter-token target among them, or it waits for step time (sched/beat_guard.h). 0: whatever they take.
   double decode_share = 0.8;
   // Part of the step budget that prefill leaves unplanned, against errors of the step-time model. 0 to 0.5.
-  double planning_margin = 0.1;
+  double planning_margin = 0.05;
 
   // Share of the prefill time of a step that is not the oldest prompt's: new and short prompts start at once on it. 0.1
   // to 0.9. Larger: short prompts answer sooner behind a long one, the long one takes longer.

@@ -253,6 +253,26 @@ TEST(BatchingModes, AReserveIsTakenAtAdmission) {
   EXPECT_EQ(first_reason(d), WaitReason::kBlocks);
 }
 
+TEST(BatchingModes, WhereNobodyGrowsNoWatermarkIsKept) {
+  for (const auto& [reserve, fit] :
+       {std::pair{KvReserve::kContext, 2U}, {KvReserve::kWorstCase, 2U}, {KvReserve::kPaged, 1U}}) {
+    SchedulerOptions o = whole_prompts();
+    o.reserve = reserve;
+    o.watermark = 0.5;
+    SchedulerDriver d(o, 8);
+    for (std::uint64_t id = 1; id <= 3; ++id) {
+      SequenceFacts facts;
+      facts.id = SequenceId(id);
+      facts.prompt_tokens = 64;  // 4 blocks, which is all it may have
+      facts.limit_tokens = 64;
+      facts.reserve_tokens = reserve == KvReserve::kPaged ? 0 : 64;
+      d.scheduler.add(facts, d.now);
+    }
+    d.step();
+    EXPECT_EQ(d.scheduler.counts().running, fit);
+  }
+}
+
 TEST(LengthForecast, IsTheEightyPercentPointOfThoseThatWereLonger) {
   LengthForecast forecast;
   EXPECT_EQ(forecast.remaining(0, 100), 100U);
