@@ -3,8 +3,10 @@
 //   swap MODEL.gguf [--streams N] [--victim TOKENS] [--rounds N] [--swap-path DIR] [--threads N]
 //
 // Streams decode; a batch sequence with a long prompt decodes beside them. A realtime prompt takes its blocks, gets a
-// few tokens and ends, and the victim comes back; so round by round, with and without an arena. Steps of decode rows
-// alone are compared: those in which nothing was copied or on its way, and those while the victim leaves or comes back.
+// few tokens and ends, and the victim comes back; so round by round, with and without an arena. Steps with the streams'
+// rows alone are compared: those before the victim came and after it went, and those while it is out or comes back. The
+// streams' contexts grow meanwhile, so each of the latter is held against the line through the former, over attended
+// positions.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -17,6 +19,7 @@
 #include "base/random.h"
 #include "engine/engine.h"
 #include "exec/cpu/cpu_executor.h"
+#include "measure/percentile.h"
 #include "swap/open_store.h"
 
 namespace takt {
@@ -41,9 +44,24 @@ struct Arguments {
 };
 
 double median(std::vector<double> values) {
-  if (values.empty()) return 0.0;
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
+  std::sort(values.begin(), values.end());
+  return percentile(values, 0.5).value_or(0.0);
+}
+
+// Steps with the streams' rows alone.
+struct StepTimes {
+  std::vector<double> attended;
+  std::vector<double> ms;
+};
+
+// Of `ms` to the line through the medians of `first` and `last`, at the median.
+double median_ratio(const StepTimes& times, const StepTimes& first, const StepTimes& last) {
+  const double from = median(first.attended);
+  const double slope = (median(last.ms) - median(first.ms)) / std::max(1.0, median(last.attended) - from);
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < times.ms.size(); ++i)
+    ratios.push_back(times.ms[i] / (median(first.ms) + slope * (times.attended[i] - from)));
+  return median(std::move(ratios));
 }
 
 // Follows the victim and sorts the others' steps.
@@ -60,12 +78,14 @@ class Watch final : public EventSink {
     }
   }
   void chat_is(RequestId chat) { chat_ = chat; }
+  void victim_is_gone() { quiet_ = &after; }
   bool is_out() const { return out_; }
   std::uint32_t victim_tokens() const { return victim_tokens_; }
 
-  std::vector<double> quiet_ms;   // of the streams' rows alone, nothing on its way
-  std::vector<double> moving_ms;  // the same while the victim is out or comes back
-  std::vector<double> resumed_ms;
+  StepTimes before;                // the victim came
+  StepTimes moving;                // while the victim is out or comes back
+  StepTimes after;                 // the victim went
+  std::vector<double> resumed_ms;  // from the chat's end to the victim's next token; 0 where that came first
   double worst_copy_step_ms = 0.0;
   std::uint32_t swapped = 0;
   std::uint32_t recomputed = 0;
@@ -78,7 +98,7 @@ class Watch final : public EventSink {
     ++victim_tokens_;
     if (!out_) return;
     out_ = false;
-    if (room_since_) resumed_ms.push_back(to_seconds(at - *room_since_) * 1e3);
+    resumed_ms.push_back(room_since_ ? to_seconds(at - *room_since_) * 1e3 : 0.0);
   }
   void note(const Preempted& event) {
     if (event.request != victim_) return;
@@ -92,7 +112,10 @@ class Watch final : public EventSink {
     const double ms = to_seconds(step.measured) * 1e3;
     if (f.swapped_blocks > 0) worst_copy_step_ms = std::max(worst_copy_step_ms, ms);
     const bool streams_alone = f.tokens == f.decode_rows && f.decode_rows == streams_;
-    if (streams_alone) (out_ ? moving_ms : quiet_ms).push_back(ms);
+    if (!streams_alone) return;
+    StepTimes& times = out_ ? moving : *quiet_;
+    times.attended.push_back(static_cast<double>(f.attended_positions));
+    times.ms.push_back(ms);
   }
   // Its blocks are free again.
   void note(const Closed& event, TimePoint at) {
@@ -102,6 +125,7 @@ class Watch final : public EventSink {
   const RequestId victim_;
   const std::uint32_t streams_;
   RequestId chat_;
+  StepTimes* quiet_ = &before;
   bool out_ = false;
   std::uint32_t victim_tokens_ = 0;
   std::optional<TimePoint> room_since_;
@@ -124,7 +148,7 @@ EngineRequest make_request(std::uint64_t id, std::uint32_t prompt, std::uint32_t
 
 // Of a stream that lasts to the end: three long prompts a round go by.
 std::uint32_t stream_tokens(const Arguments& arguments) {
-  return kStreamPrompt + kQuietSteps + (arguments.rounds * 3 + 1) * 2 * arguments.victim / kChunk;
+  return kStreamPrompt + 2 * kQuietSteps + (arguments.rounds * 3 + 1) * 2 * arguments.victim / kChunk;
 }
 
 // A prompt that takes all the victim has, and leaves the streams what they grow by meanwhile.
@@ -224,11 +248,13 @@ Status run(const Arguments& arguments, const Mode& mode) {
   }
   const double seconds = to_seconds(bench.clock.now() - start);
   const double rate = static_cast<double>(prompt_tokens + watch.tokens - tokens_before) / seconds;
-  const double quiet = median(watch.quiet_ms);
-  const double moving = median(watch.moving_ms);
-  std::printf("%-13s %9.2f %12.2f %7.3f %12.2f %12.0f %9u %11u %9.1f\n", mode.name, quiet, moving,
-              quiet > 0 ? moving / quiet : 0.0, watch.worst_copy_step_ms, median(watch.resumed_ms), watch.swapped,
-              watch.recomputed, rate);
+  engine.cancel(RequestId(1), CancelCause::kClientGone);
+  engine.step();
+  watch.victim_is_gone();
+  for (std::uint32_t i = 0; i < kQuietSteps; ++i) engine.step();
+  std::printf("%-13s %9.2f %9.2f %12.2f %7.3f %12.2f %12.0f %9u %11u %9.1f\n", mode.name, median(watch.before.ms),
+              median(watch.after.ms), median(watch.moving.ms), median_ratio(watch.moving, watch.before, watch.after),
+              watch.worst_copy_step_ms, median(watch.resumed_ms), watch.swapped, watch.recomputed, rate);
   std::fflush(stdout);
   engine.stop();
   return {};
@@ -236,8 +262,8 @@ Status run(const Arguments& arguments, const Mode& mode) {
 
 int run_all(const Arguments& arguments) {
   std::printf("%u streams, a victim of %u tokens, %u rounds\n", arguments.streams, arguments.victim, arguments.rounds);
-  std::printf("%-13s %9s %12s %7s %12s %12s %9s %11s %9s\n", "", "quiet ms", "preempted ms", "ratio", "worst copy ms",
-              "resumed ms", "swapped", "recomputed", "tokens/s");
+  std::printf("%-13s %9s %9s %12s %7s %12s %12s %9s %11s %9s\n", "", "before ms", "after ms", "preempted ms", "ratio",
+              "worst copy ms", "resumed ms", "swapped", "recomputed", "tokens/s");
   for (const Mode& mode : kModes) {
     if (const Status done = run(arguments, mode); !done) {
       std::fprintf(stderr, "%s: %s\n", mode.name, done.error().message.c_str());

@@ -3,10 +3,10 @@
 
 Four people read (a closed load of short questions and long answers) while prompts of 1,500 tokens arrive every few seconds.
 """
-from experiment import Server, all_of, arguments, figure, ms, print_table, run
+from experiment import Server, all_of, arguments, classes_of, figure, ms, print_table, run
 
 CHAT = "name=chat service_class=chat users=4 prompt=64 output=200"
-LONG = "name=long service_class=chat arrivals=even rate=0.25 prompt=1500 output=4"
+LONG = "name=long service_class=chat arrivals=even rate=0.07 prompt=1500 output=4"
 
 
 def main():
@@ -14,8 +14,8 @@ def main():
     rows = []
     for way, options in (("chunked", []), ("whole", ["--set", "scheduler.prefill=whole"])):
         with Server(*options) as server:
-            report = run(given.out, way, server.url, "--class", CHAT, "--class", LONG, "--duration", "45", "--warm-up", "5")
-        chat, long = report["verdict"]["classes"]
+            report = run(given.out, way, server.url, "--class", CHAT, "--class", LONG, "--duration", "60", "--warm-up", "5")
+        chat, long = classes_of(report, "chat", "long")
         rows.append((way, ms(figure(chat["itl_seconds"], "p50")), ms(figure(chat["itl_seconds"], "p99")), ms(chat["worst_gap_seconds"]["most"]),
                      ms(long["ttft_seconds"]["mean"]), f"{report['verdict']['output_tokens_per_second']:.0f}",
                      f"{all_of(report)['answer_tokens_per_second']['mean']:.1f}"))

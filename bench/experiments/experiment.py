@@ -77,6 +77,14 @@ def all_of(report):
     return report["verdict"]["all"]
 
 
+def classes_of(report, *names):
+    """The groups of these classes; ends where no request of one came within the window."""
+    groups = {group["name"]: group for group in report["verdict"]["classes"]}
+    if missing := [name for name in names if name not in groups]:
+        sys.exit(f"no request of {', '.join(missing)} within the window")
+    return [groups[name] for name in names]
+
+
 def total_tokens_per_second(report):
     """Prompt and answer tokens over the time that the work took."""
     tokens = sum(all_of(report)[kind]["mean"] * all_of(report)[kind]["samples"] for kind in ("prompt_tokens", "output_tokens"))

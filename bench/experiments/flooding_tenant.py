@@ -4,7 +4,7 @@
 The original (VTC, A10G, Llama-2-7B; overload of 1.5 and 3 requests/s): mean first-token latency 485 / 485 s first come first served, 125 / 353 s
 fair, at 876 and 893 tokens/s.
 """
-from experiment import Server, all_of, arguments, figure, ms, print_table, run
+from experiment import Server, all_of, arguments, classes_of, figure, ms, print_table, run
 
 FLOOD = "name=flood tenant=flood arrivals=even rate=6 prompt=64 output=64"
 QUIET = "name=quiet tenant=quiet arrivals=even rate=0.5 prompt=64 output=64"
@@ -17,7 +17,7 @@ def main():
         with Server("--max-sequences", "4", "--set", f"scheduler.order={order}") as server:
             report = run(given.out, order, server.url, "--class", FLOOD, "--class", QUIET, "--duration", "45", "--warm-up", "5", "--drain", "20",
                          "--ttft", "2")
-        flood, quiet = report["verdict"]["classes"]
+        flood, quiet = classes_of(report, "flood", "quiet")
         rows.append((order, ms(figure(quiet["ttft_seconds"], "p50")), ms(quiet["ttft_seconds"].get("most")), ms(figure(flood["ttft_seconds"], "p50")),
                      f"{(quiet['attainment'] or 0) * 100:.0f} %", f"{report['verdict']['output_tokens_per_second']:.0f}",
                      f"{all_of(report)['answer_tokens_per_second']['mean']:.1f}"))
