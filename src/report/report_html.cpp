@@ -22,12 +22,12 @@ constexpr const char* kHead = R"(<!doctype html><html lang="en"><head><meta char
 constexpr const char* kStyle = R"(</title><style>
 :root{--bg:#fff;--fg:#1b1f24;--soft:#5b6470;--line:#dfe3e8;--c0:#1f6feb;--c1:#d1570f;--c2:#1a7f4b;--c3:#a1328e;--c4:#8a6d00;--c5:#555}
 @media (prefers-color-scheme:dark){:root{--bg:#14171b;--fg:#e6e9ed;--soft:#9aa4b0;--line:#2c333b;--c0:#6cb0ff;--c1:#ff9d5c;--c2:#5fd097;--c3:#f08ee0;--c4:#e3c14a;--c5:#bbb}}
-@media print{:root{--bg:#fff;--fg:#000;--soft:#444;--line:#ccc;--c0:#1f6feb;--c1:#d1570f;--c2:#1a7f4b;--c3:#a1328e;--c4:#8a6d00;--c5:#555}svg,tr{break-inside:avoid}}
+@media print{:root{--bg:#fff;--fg:#000;--soft:#444;--line:#ccc;--c0:#1f6feb;--c1:#d1570f;--c2:#1a7f4b;--c3:#a1328e;--c4:#8a6d00;--c5:#555}svg,tr{break-inside:avoid}.w.w{overflow:visible}.w th,.w td{white-space:normal}}
 body{background:var(--bg);color:var(--fg);font:15px/1.5 system-ui,sans-serif;max-width:1000px;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem;border-bottom:1px solid var(--line)}
 .w{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.86rem}
 th,td{padding:.2rem .6rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
-th:first-child,td:first-child{text-align:left}.f td{text-align:left;white-space:normal}
+th:first-child,td:first-child{text-align:left}.f th,.f td{text-align:left;white-space:normal}
 .p{display:flex;flex-wrap:wrap;gap:12px}.p svg{width:min(100%,480px);height:auto}
 svg text{font:11px system-ui,sans-serif;fill:var(--soft)}svg .t{font-size:13px;fill:var(--fg);font-weight:600}
 .m{text-anchor:middle}.e{text-anchor:end}.g{stroke:var(--line);fill:none}.l{fill:none;stroke-width:1.6}
