@@ -89,7 +89,8 @@ struct Closed {
   std::uint64_t seed = 0;
   std::uint32_t cached_tokens = 0;
   std::uint32_t preemptions = 0;
-  WaitTimes waited{};  // by WaitReason, the choices' waits added up
+  WaitTimes waited{};              // by WaitReason, the choices' waits added up
+  std::uint32_t prompt_steps = 0;  // that computed prompt tokens, of the first choice; again after a preemption too
 };
 
 enum class AnswerOutcome : std::uint8_t { kAnswered, kFailed, kClientGone, kSlowReader };

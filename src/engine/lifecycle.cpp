@@ -156,7 +156,7 @@ void Lifecycle::end_choice(SequenceRecord& s, FinishReason reason, Error error, 
   events_.add(now, ChoiceFinished{request, s.choice, reason, s.generated(), std::move(error)});
   if (--record.choices_left > 0) return;
   events_.add(now, Closed{request, phase, reason, record.request.sampling.seed, record.cached_tokens,
-                          record.preemptions, record.waited});
+                          record.preemptions, record.waited, record.prompt_steps});
   store_.erase(request);
 }
 

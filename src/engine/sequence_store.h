@@ -42,6 +42,7 @@ struct RequestRecord {
   std::uint32_t cached_tokens = 0;
   std::uint32_t preemptions = 0;  // of choices that are over
   WaitTimes waited{};             // of choices that are over
+  std::uint32_t prompt_steps = 0;  // that computed prompt tokens of the first choice
 
   RequestPhase phase() const;
 };

@@ -408,6 +408,9 @@ void StepLoop::publish_entry(const PlanEntry& entry, Staged& staged, const StepS
     lifecycle_.admitted(s, entry.first_position, span.planned);
     events_.add(span.planned, Seated{request, s.choice, entry.first_position, staged.waited});
   }
+  // Siblings share the prompt that the first choice computes.
+  if (staged.commits && s.choice == 0 && entry.first_position < s.request->request.prompt.size())
+    ++s.request->prompt_steps;
   if (!staged.prompt_logprobs.empty()) {
     s.scored_rows += static_cast<std::uint32_t>(staged.prompt_logprobs.size());
     events_.add(now, PromptScored{request, std::move(staged.prompt_logprobs)});

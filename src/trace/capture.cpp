@@ -247,6 +247,7 @@ void Capture::on(Alive& alive, TimePoint at, const Closed& event) const {
   if (record.outcome == Outcome::kRefused) record.error = to_string(ErrorCode::kExpired);
   record.finish = event.reason;
   record.preemptions = event.preemptions;
+  record.chunks = event.prompt_steps;
   record.timings.ended = at - alive.arrival;
 }
 

@@ -61,6 +61,7 @@ def test_every_request_is_kept_whatever_became_of_it_and_never_its_text(start, c
     assert second["think_time_ns"] >= 0 and first["think_time_ns"] is None
     assert first["task"] == "rag" and first["sampling"] == "greedy" and first["stream"] is False
     assert first["block_hashes"] == second["block_hashes"] != ""
+    assert first["chunks"] == second["chunks"] == 1
     cancelled = by_outcome["cancelled"][0]
     assert cancelled["cancelled_ns"] > 0 and cancelled["stream"] is True and cancelled["max_tokens"] == 30
     assert {r["error"] for r in by_outcome["refused"]} == {"context_length_exceeded", "not_found"}
@@ -68,6 +69,15 @@ def test_every_request_is_kept_whatever_became_of_it_and_never_its_text(start, c
     assert "xylophone" not in text and "anna" not in text and "s1" not in text
     for path in folder.iterdir():
         assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+
+
+def test_a_prompt_in_chunks_is_kept_with_their_number(start, connect, tmp_path):
+    folder = tmp_path / "capture"
+    server = start("--capture", str(folder), "--set", "scheduler.max_step_tokens=64", "--max-sequences", "8")
+    connect(server).completions.create(model="fake", prompt="x" * 200, max_tokens=3)
+    ended(server)
+    assert lines_of(folder)[0]["prompt_tokens"] >= 200
+    assert lines_of(folder)[0]["chunks"] == -(-lines_of(folder)[0]["prompt_tokens"] // 64)
 
 
 def test_a_kill_loses_nothing_that_was_written_down(start, connect, tmp_path):

@@ -94,6 +94,25 @@ TEST(EngineAnswers, WithoutMaxTokensThePoolEndsAsLength) {
   EXPECT_TRUE(h.engine->status().ready);
 }
 
+TEST(EngineAnswers, APromptThatIsComputedInSeveralStepsIsClosedWithTheirNumber) {
+  EngineOptions options;
+  options.sched.max_step_tokens = 64;
+  EngineHarness h(quick_script(), options);
+  EngineRequest request = h.request(1, letters(200), 5);
+  request.choices = 2;  // the second one shares what the first has computed
+  ASSERT_TRUE(h.engine->submit(std::move(request)).ok());
+  ASSERT_TRUE(h.submit(2, letters(40, 3), 5).ok());
+  ASSERT_TRUE(h.run());
+  std::uint32_t with_prompt = 0;
+  const SequenceId first = h.events.steps.front().plan.entries.front().sequence;
+  for (const StepCommitted& step : h.events.steps) {
+    for (const PlanEntry& entry : step.plan.entries) with_prompt += entry.sequence == first && entry.first_position < 200;
+  }
+  EXPECT_GE(with_prompt, 4U);
+  EXPECT_EQ(h.events.of(1).closed->prompt_steps, with_prompt);
+  EXPECT_EQ(h.events.of(2).closed->prompt_steps, 1U);
+}
+
 TEST(EngineAnswers, APromptThatIsOnlyScoredGeneratesNothing) {
   EngineHarness h(quick_script());
   EngineRequest request = h.request(1, letters(37), 0);

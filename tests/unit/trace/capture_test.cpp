@@ -69,7 +69,7 @@ class CaptureTest : public testing::Test {
       happens(TokenSampled{id, 0, i, {}});
     }
     happens(ChoiceFinished{id, 0, FinishReason::kStop, tokens, {}});
-    happens(Closed{id, RequestPhase::kDecode, FinishReason::kStop, 1, 16, 2, {}});
+    happens(Closed{id, RequestPhase::kDecode, FinishReason::kStop, 1, 16, 2, {}, 3});
     pass(milliseconds(1));
     happens(Delivered{id, AnswerOutcome::kAnswered});
     return id;
@@ -122,6 +122,7 @@ TEST_F(CaptureTest, AnAnsweredRequestIsKeptWithItsInstantsAndCounts) {
   EXPECT_EQ(record.cached_tokens, 16);
   EXPECT_EQ(record.output_tokens, 3);
   EXPECT_EQ(record.preemptions, 2);
+  EXPECT_EQ(record.chunks, 3);
   EXPECT_EQ(record.blocks.block_tokens, 16);
   EXPECT_EQ(record.blocks.hashes.size(), 2);  // whole blocks
   EXPECT_EQ(record.outcome, Outcome::kFinished);
