@@ -73,6 +73,26 @@ std::vector<double> bootstrap_means(std::span<const double> values, const Bootst
   return figures;
 }
 
+std::vector<double> bootstrap_ratios(std::span<const double> above, std::span<const double> below,
+                                     const BootstrapOptions& given) {
+  std::vector<double> figures;
+  const std::size_t samples = std::min(above.size(), below.size());
+  if (samples == 0) return figures;
+  const auto options = with_defaults(given, samples);
+  std::vector<std::uint32_t> weights(samples);
+  for (std::size_t r = 0; r < options.resamples; ++r) {
+    draw_weights(weights, options, r);
+    double above_sum = 0.0;
+    double below_sum = 0.0;
+    for (std::size_t i = 0; i < samples; ++i) {
+      above_sum += above[i] * weights[i];
+      below_sum += below[i] * weights[i];
+    }
+    if (below_sum > 0.0) figures.push_back(above_sum / below_sum);
+  }
+  return figures;
+}
+
 Interval middle(std::vector<double> figures, double confidence) {
   std::sort(figures.begin(), figures.end());
   const double tail = (1.0 - confidence) / 2.0;

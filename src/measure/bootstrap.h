@@ -24,6 +24,10 @@ struct BootstrapOptions {
 std::vector<std::vector<double>> bootstrap_quantiles(std::span<const double> values, std::span<const double> p,
                                                      const BootstrapOptions& options = {});
 std::vector<double> bootstrap_means(std::span<const double> values, const BootstrapOptions& options = {});
+// The sum of the first by the sum of the second of what each resample draws; as many of one as of the other. A resample
+// whose second sum is not above 0 is left out.
+std::vector<double> bootstrap_ratios(std::span<const double> above, std::span<const double> below,
+                                     const BootstrapOptions& options = {});
 
 // The middle `confidence` of the figures of resamples; they need not be sorted. At least one.
 Interval middle(std::vector<double> figures, double confidence = 0.95);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "measure/percentile.h"
 
@@ -47,14 +48,29 @@ void compare_latency(Comparison& result, const std::string& name, const std::arr
   }
 }
 
-// 1 for each offered request that met its targets, else 0.
-std::vector<double> met_targets(const MeasuredRun& run) {
-  std::vector<double> met;
+// The offered requests in the order in which they were over, with the time that each took the run further.
+struct OfferedRequests {
+  std::vector<double> met;    // 1: all its targets, else 0
+  std::vector<double> spans;  // seconds since the one before it was over; together the window
+};
+
+OfferedRequests offered_requests(const MeasuredRun& run) {
+  std::vector<std::pair<TimePoint, double>> over;
   for (const auto& sample : run.samples) {
-    if (sample.measured && sample.record.outcome != Outcome::kCancelled)
-      met.push_back(met_all_targets(sample.record) ? 1.0 : 0.0);
+    if (!sample.measured || sample.record.outcome == Outcome::kCancelled) continue;
+    const TimePoint at = std::clamp(sample.record.times.end.value_or(run.end), run.begin, std::max(run.begin, run.end));
+    over.emplace_back(at, met_all_targets(sample.record) ? 1.0 : 0.0);
   }
-  return met;
+  std::stable_sort(over.begin(), over.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  OfferedRequests offered;
+  TimePoint before = run.begin;
+  for (const auto& [at, met] : over) {
+    offered.met.push_back(met);
+    offered.spans.push_back(to_seconds(at - before));
+    before = at;
+  }
+  if (!over.empty()) offered.spans.back() += to_seconds(run.end - before);
+  return offered;
 }
 
 double mean(const std::vector<double>& values) {
@@ -63,19 +79,33 @@ double mean(const std::vector<double>& values) {
   return values.empty() ? 0.0 : sum / static_cast<double>(values.size());
 }
 
+// Where the window is a rule's and as much was offered in both runs, the rate is no matter of chance. Else it is: where
+// the window ends with the last answer, a late one alone makes it longer.
+bool same_offer(const MeasuredRun& before, const MeasuredRun& after, std::size_t first, std::size_t second) {
+  return before.end - before.begin == after.end - after.begin && first == second;
+}
+
 void compare_goodput(Comparison& result, const MeasuredRun& before, const MeasuredRun& after, std::uint64_t seed) {
-  const auto first = met_targets(before);
-  const auto second = met_targets(after);
-  if (first.size() < 20 || second.size() < 20) return;
-  auto first_figures = bootstrap_means(first, {.seed = seed, .resamples = 1000});
-  auto second_figures = bootstrap_means(second, {.seed = seed + 1, .resamples = 1000});
-  result.differences.push_back(
-      {"attainment", "share", mean(first), mean(second), interval_of_difference(first_figures, second_figures), false});
-  const double first_rate = static_cast<double>(first.size()) / to_seconds(before.end - before.begin);
-  const double second_rate = static_cast<double>(second.size()) / to_seconds(after.end - after.begin);
-  for (auto& figure : first_figures) figure *= first_rate;
-  for (auto& figure : second_figures) figure *= second_rate;
-  result.differences.push_back({"goodput", "requests/s", mean(first) * first_rate, mean(second) * second_rate,
+  const OfferedRequests first = offered_requests(before);
+  const OfferedRequests second = offered_requests(after);
+  if (first.met.size() < 20 || second.met.size() < 20) return;
+  const BootstrapOptions first_draws{.seed = seed, .resamples = 1000};
+  const BootstrapOptions second_draws{.seed = seed + 1, .resamples = 1000};
+  auto first_figures = bootstrap_means(first.met, first_draws);
+  auto second_figures = bootstrap_means(second.met, second_draws);
+  result.differences.push_back({"attainment", "share", mean(first.met), mean(second.met),
+                                interval_of_difference(first_figures, second_figures), false});
+  if (before.end <= before.begin || after.end <= after.begin) return;
+  const double first_rate = static_cast<double>(first.met.size()) / to_seconds(before.end - before.begin);
+  const double second_rate = static_cast<double>(second.met.size()) / to_seconds(after.end - after.begin);
+  if (same_offer(before, after, first.met.size(), second.met.size())) {
+    for (auto& figure : first_figures) figure *= first_rate;
+    for (auto& figure : second_figures) figure *= second_rate;
+  } else {
+    first_figures = bootstrap_ratios(first.met, first.spans, first_draws);
+    second_figures = bootstrap_ratios(second.met, second.spans, second_draws);
+  }
+  result.differences.push_back({"goodput", "requests/s", mean(first.met) * first_rate, mean(second.met) * second_rate,
                                 interval_of_difference(first_figures, second_figures), false});
 }
 

@@ -184,6 +184,7 @@ std::string to_json(const std::vector<NamedComparison>& comparisons) {
     }
     list.push_back({{"before", one.before},
                     {"after", one.after},
+                    {"valid", one.valid},
                     {"warnings", strings_json(one.comparison.warnings)},
                     {"differences", std::move(differences)}});
   }

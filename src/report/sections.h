@@ -27,6 +27,7 @@ struct NamedComparison {
   std::string before;
   std::string after;
   measure::Comparison comparison;
+  bool valid = true;  // false: one of the two runs is not
 };
 std::vector<Section> sections_of(const std::vector<NamedComparison>& comparisons);
 

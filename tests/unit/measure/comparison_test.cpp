@@ -40,6 +40,41 @@ TEST(Comparison, TakesChanceForADifferenceSeldom) {
   EXPECT_LE(false_alarms, 9);  // 5 % of 60, and what chance allows
 }
 
+// A replay's window ends with its last answer: where all met their targets, only that end differs between two runs.
+TEST(Comparison, AWindowThatEndsALittleLaterIsNoDifferenceInGoodput) {
+  const auto replay = [](std::uint64_t seed, double late) {
+    std::vector<AnswerSample> samples;
+    double end = 0.0;
+    for (std::size_t i = 0; i < 200; ++i) {
+      samples.push_back(answer(0.02 * static_cast<double>(i), 0.01 + 0.02 * uniform01(seed, i), 0.005, 8));
+      end = std::max(end, to_seconds(samples.back().record.times.end->time_since_epoch()));
+    }
+    samples.push_back(answer(4.0, 0.01 + late, 0.005, 8));
+    end = std::max(end, to_seconds(samples.back().record.times.end->time_since_epoch()));
+    return run_of(std::move(samples), end);
+  };
+  for (std::uint64_t trial = 0; trial < 20; ++trial) {
+    const auto comparison = compare(replay(10 + trial, 0.0), replay(100 + trial, 0.05 * uniform01(7, trial)));
+    const auto* goodput = find(comparison, "goodput");
+    ASSERT_NE(goodput, nullptr);
+    EXPECT_GT(goodput->interval.high, goodput->interval.low);
+    EXPECT_FALSE(goodput->real()) << trial;
+  }
+}
+
+TEST(Comparison, GoodputThatIsHalfAsMuchIsADifferenceWhateverTheWindow) {
+  for (const double seconds : {200.0, 201.5}) {
+    auto worse = random_run(200, 0.2, 2);
+    for (std::size_t i = 0; i < worse.samples.size(); i += 2) worse.samples[i].record.outcome = Outcome::kFailed;
+    worse.end = test::at_seconds(seconds);
+    const auto comparison = compare(random_run(200, 0.1, 1), worse);
+    const auto* goodput = find(comparison, "goodput");
+    ASSERT_NE(goodput, nullptr);
+    EXPECT_TRUE(goodput->real());
+    EXPECT_LT(goodput->after, goodput->before);
+  }
+}
+
 TEST(Comparison, LeavesOutPercentilesThatSayNothing) {
   const auto comparison = compare(random_run(150, 0.2, 1), random_run(150, 0.2, 2));
   EXPECT_NE(find(comparison, "ttft p90"), nullptr);
