@@ -37,10 +37,12 @@ struct Column {
   TakeValue take;
 };
 
-bool take_time(std::string_view value, Duration& out) {
+// Of an arrival: nobody comes before the trace begins.
+bool take_arrival(std::string_view value, Duration& out) {
   const auto time = parse_decimal(value, kSecondUnit);
-  if (time) out = *time;
-  return time.has_value();
+  if (!time || *time < Duration(0)) return false;
+  out = *time;
+  return true;
 }
 
 bool take_optional_time(std::string_view value, std::optional<Duration>& out) {
@@ -65,10 +67,11 @@ bool take_tier(std::string_view value, RowFacts& row) {
 
 constexpr const char* kWholeNumber = "a whole number from 0 to 4294967295";
 constexpr const char* kSecondsNumber = "a number of seconds";
+constexpr const char* kArrivalNumber = "a number of seconds from 0";
 
 constexpr std::array kPlainColumns = {
-    Column{"arrival_s", kSecondsNumber,
-           [](std::string_view value, RowFacts& row) { return take_time(value, row.record.arrival); }},
+    Column{"arrival_s", kArrivalNumber,
+           [](std::string_view value, RowFacts& row) { return take_arrival(value, row.record.arrival); }},
     Column{"input_tokens", kWholeNumber,
            [](std::string_view value, RowFacts& row) { return take_count(value, row.record.prompt_tokens); }},
     Column{"output_tokens", kWholeNumber,
@@ -147,8 +150,8 @@ constexpr std::array kPlainColumns = {
 };
 
 constexpr std::array kBurstGptColumns = {
-    Column{"Timestamp", kSecondsNumber,
-           [](std::string_view value, RowFacts& row) { return take_time(value, row.record.arrival); }},
+    Column{"Timestamp", kArrivalNumber,
+           [](std::string_view value, RowFacts& row) { return take_arrival(value, row.record.arrival); }},
     Column{"Model", "text",
            [](std::string_view value, RowFacts& row) {
              row.record.model = value;

@@ -137,6 +137,7 @@ Result<std::unique_ptr<LengthSource>> lengths_of(Reader& trace, std::uint64_t se
     if (!record) return record.error();
     if (!*record) break;
     const Lengths lengths{(*record)->prompt_tokens, (*record)->output_tokens};
+    if (lengths.prompt_tokens == 0 || lengths.output_tokens == 0) continue;
     ++seen;
     if (rows.size() < most) {
       rows.push_back(lengths);
@@ -144,7 +145,8 @@ Result<std::unique_ptr<LengthSource>> lengths_of(Reader& trace, std::uint64_t se
       rows[place] = lengths;
     }
   }
-  if (rows.empty()) return Error::invalid("lengths", trace.origin().file + " has no requests");
+  if (rows.empty())
+    return Error::invalid("lengths", trace.origin().file + " has no request with a prompt and an answer");
   return std::unique_ptr<LengthSource>(std::make_unique<TraceLengths>(std::move(rows), seed));
 }
 

@@ -45,9 +45,9 @@ class LengthDistribution {
 std::unique_ptr<LengthSource> independent_lengths(const LengthDistribution& prompt, const LengthDistribution& output,
                                                   std::uint64_t seed);
 
-// Pairs of a trace, drawn with replacement, so that the two lengths belong together as they did there. Keeps at most
-// `most` of them, each row as likely as any other (reservoir sampling: Vitter, ACM TOMS 11, 1985).
-// Errors: those of the reader; kInvalidArgument: it has no rows.
+// Pairs of a trace, drawn with replacement, so that the two lengths belong together as they did there; records without
+// a prompt or an answer are none. Keeps at most `most` of them, each row as likely as any other (reservoir sampling:
+// Vitter, ACM TOMS 11, 1985). Errors: those of the reader; kInvalidArgument: it has no rows.
 Result<std::unique_ptr<LengthSource>> lengths_of(Reader& trace, std::uint64_t seed, std::size_t most = 1'000'000);
 
 }  // namespace takt::trace

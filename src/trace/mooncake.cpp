@@ -47,11 +47,11 @@ class MooncakeParser final : public RowParser {
     constexpr double kNanosecondsOfOne = 1e6;
     const json::value* value = fields.if_contains("timestamp");
     if (value == nullptr) return Error::invalid("timestamp", "timestamp is missing");
-    if (const auto* whole = value->if_int64(); whole != nullptr && std::abs(static_cast<double>(*whole)) < kMost)
+    if (const auto* whole = value->if_int64(); whole != nullptr && *whole >= 0 && static_cast<double>(*whole) < kMost)
       return Duration(*whole * static_cast<std::int64_t>(kNanosecondsOfOne));
-    if (const auto* part = value->if_double(); part != nullptr && std::abs(*part) < kMost)
+    if (const auto* part = value->if_double(); part != nullptr && *part >= 0.0 && *part < kMost)
       return Duration(std::llround(*part * kNanosecondsOfOne));
-    return Error::invalid("timestamp", "timestamp must be a number of milliseconds");
+    return Error::invalid("timestamp", "timestamp must be a number of milliseconds from 0");
   }
 
   static Status read_blocks(const json::object& fields, Record& record) {

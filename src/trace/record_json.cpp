@@ -1,5 +1,6 @@
 #include "trace/record_json.h"
 
+#include <algorithm>
 #include <array>
 #include <bitset>
 #include <boost/json.hpp>
@@ -20,9 +21,22 @@ void put_number(std::string& out, Number number) {
   out.append(digits.data(), end);
 }
 
+// Names may be any bytes, of a header or of another's file; JSON may not.
+std::string json_text(const std::string& text) {
+  std::string quoted = json::serialize(json::string(text));
+  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  if (std::all_of(quoted.begin(), quoted.end(), is_ascii)) return quoted;
+  json::error_code failure;
+  json::parse(quoted, failure);
+  if (failure)
+    std::replace_if(
+        quoted.begin(), quoted.end(), [&](char c) { return !is_ascii(c); }, '?');
+  return quoted;
+}
+
 // Appends a value as JSON.
 void put(std::string& out, const std::string& text) {
-  out += json::serialize(json::string(text));
+  out += json_text(text);
 }
 void put(std::string& out, const char* word) {
   out += '"';
@@ -227,6 +241,7 @@ std::size_t field_index(std::string_view name, std::size_t guess) {
 }
 
 Status check_shape(const Record& record) {
+  if (record.arrival < Duration(0)) return Error::invalid("arrival_ns", "arrival_ns must be from 0");
   if (record.prompt_tokens == 0 && record.outcome != Outcome::kRefused && record.outcome != Outcome::kCancelled &&
       record.outcome != Outcome::kFailed)
     return Error::invalid("prompt_tokens", "prompt_tokens must be above 0 for a request that was answered");

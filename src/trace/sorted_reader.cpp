@@ -20,17 +20,18 @@ bool arrives_later(const HeldRecord& a, const HeldRecord& b) {
 class SortedReader final : public Reader {
  public:
   SortedReader(std::unique_ptr<Reader> reader, OnMalformed when_too_late, std::size_t window)
-      : reader_(std::move(reader)), when_too_late_(when_too_late), window_(window) {}
+      : reader_(std::move(reader)), when_too_late_(when_too_late), window_(window) {
+    if (const Status filled = fill(); !filled) failure_ = filled.error();
+    origin_ = reader_->origin();
+    if (held_.empty() || held_.front().record.arrival >= Duration(0)) return;
+    // Instants count from a file's first row, which need not be the earliest.
+    shift_ = -held_.front().record.arrival;
+    if (origin_.wall_nanoseconds) *origin_.wall_nanoseconds -= shift_.count();
+  }
 
   Result<std::optional<Record>> next() override {
-    while (!at_end_ && held_.size() <= window_) {
-      auto record = reader_->next();
-      if (!record) return record;
-      at_end_ = !record->has_value();
-      if (at_end_) break;
-      held_.push_back({places_++, std::move(**record)});
-      std::push_heap(held_.begin(), held_.end(), arrives_later);
-    }
+    if (failure_) return *failure_;
+    if (const Status filled = fill(); !filled) return filled.error();
     update_counts();
     if (held_.empty()) return std::optional<Record>{};
     std::pop_heap(held_.begin(), held_.end(), arrives_later);
@@ -47,13 +48,26 @@ class SortedReader final : public Reader {
     last_ = record.arrival;
     ++given_;
     update_counts();
+    record.arrival += shift_;
     return std::optional(std::move(record));
   }
 
-  const Origin& origin() const override { return reader_->origin(); }
+  const Origin& origin() const override { return origin_; }
   const ReadCounts& counts() const override { return counts_; }
 
  private:
+  Status fill() {
+    while (!at_end_ && held_.size() <= window_) {
+      auto record = reader_->next();
+      if (!record) return record.error();
+      at_end_ = !record->has_value();
+      if (at_end_) break;
+      held_.push_back({places_++, std::move(**record)});
+      std::push_heap(held_.begin(), held_.end(), arrives_later);
+    }
+    return {};
+  }
+
   void update_counts() {
     counts_ = reader_->counts();
     counts_.out_of_order = out_of_order_;
@@ -64,6 +78,9 @@ class SortedReader final : public Reader {
   const std::unique_ptr<Reader> reader_;
   const OnMalformed when_too_late_;
   const std::size_t window_;
+  Origin origin_;
+  Duration shift_{0};
+  std::optional<Error> failure_;  // of the first reading
   std::vector<HeldRecord> held_;
   std::uint64_t places_ = 0;
   bool at_end_ = false;

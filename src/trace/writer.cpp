@@ -29,6 +29,10 @@ class FileWriter final : public Writer {
 
   Status write(const Record& record) override {
     constexpr std::size_t kPiece = std::size_t{256} << 10;
+    if (record.arrival < Duration(0))
+      return Error::invalid("arrival", path_ +
+                                           ": a request arrives before the first row of its trace: sort it first "
+                                           "(takt trace convert)");
     format_->put(text_, record);
     return text_.size() < kPiece ? Status() : flush();
   }

@@ -30,7 +30,7 @@ const char* what_it_keeps(OutputFormat format);
 class Writer {
  public:
   virtual ~Writer() = default;
-  // Errors: kIo.
+  // Errors: kIo; kInvalidArgument: it arrives before the trace begins.
   virtual Status write(const Record& record) = 0;
   // The file gets its name. Without it nothing is left. Errors: kIo.
   virtual Status finish() = 0;

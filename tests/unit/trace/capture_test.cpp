@@ -1,9 +1,12 @@
 #include "trace/capture.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <csignal>
 #include <thread>
+#include <utility>
 
 #include "unit/trace/read_all.h"
 #include "unit/trace/temporary_folder.h"
@@ -367,6 +370,33 @@ TEST_F(CaptureTest, WhatTheDiskDoesNotTakeIsCountedAndCapturingGoesOnLater) {
   EXPECT_EQ(written().size(), 1);
   EXPECT_EQ(capture_->counts().written, 1);
   EXPECT_EQ(capture_->counts().lost_to_disk, 1);
+}
+
+// A real write error, in the middle of a line: a file that may not grow stands for a disk that is full.
+TEST_F(CaptureTest, ALineThatFitsInPartOnlyIsLostInWholeAndCounted) {
+  open();
+  answer(1);
+  while (capture_->counts().written == 0) std::this_thread::yield();
+  std::uintmax_t size = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(setting_.options.folder)) {
+    if (entry.path().extension() == ".jsonl") size = entry.file_size();
+  }
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const rlim_t soft = std::exchange(limit.rlim_cur, size + 100);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  for (std::uint64_t lost = 1; lost <= 3; ++lost) {
+    answer(1);
+    while (capture_->counts().lost_to_disk < lost) std::this_thread::yield();
+  }
+  limit.rlim_cur = soft;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  std::signal(SIGXFSZ, before);
+  answer(1);
+  EXPECT_EQ(written().size(), 2) << "no half line is there";
+  EXPECT_EQ(capture_->counts().written, 2);
+  EXPECT_EQ(capture_->counts().lost_to_disk, 3);
 }
 
 TEST_F(CaptureTest, OneProcessCapturesIntoAFolder) {

@@ -128,7 +128,7 @@ TEST(TraceReader, MalformedLinesAreSkippedAndCountedWhereThatIsAskedFor) {
   EXPECT_EQ(trace.records.size(), 2);
   EXPECT_EQ(trace.counts.malformed, 3);
   EXPECT_EQ(trace.counts.rows, 5);
-  EXPECT_EQ(trace.counts.first_malformed, path + ":2: arrival_s is \"x\" and must be a number of seconds");
+  EXPECT_EQ(trace.counts.first_malformed, path + ":2: arrival_s is \"x\" and must be a number of seconds from 0");
   expect_counts_reconcile(trace.counts);
 }
 
@@ -165,13 +165,35 @@ TEST(TraceReader, ALineAboveTheLimitIsPassedOverInBoundedMemory) {
   EXPECT_EQ((*reader)->counts().first_malformed, path + ":3: has more than 1000 bytes");
 }
 
-TEST(TraceReader, NegativeGapsAndInstantsAreGivenAsTheyAreAndCounted) {
+TEST(TraceReader, NegativeGapsAreGivenAsTheyAreAndCounted) {
   const TemporaryFolder folder;
   const WholeTrace trace =
-      read_all(folder.write("t", "arrival_s,input_tokens,output_tokens\n5,1,1\n-3,1,1\n4,1,1\n4,1,1\n"));
+      read_all(folder.write("t", "arrival_s,input_tokens,output_tokens\n5,1,1\n3,1,1\n4,1,1\n4,1,1\n"));
   ASSERT_EQ(trace.records.size(), 4);
-  EXPECT_EQ(trace.records[1].arrival, std::chrono::seconds(-3));
+  EXPECT_EQ(trace.records[1].arrival, std::chrono::seconds(3));
   EXPECT_EQ(trace.counts.out_of_order, 1);
+}
+
+// Nobody arrives before a trace begins, whatever its format.
+TEST(TraceReader, AnInstantBelowZeroMakesItsLineMalformed) {
+  const TemporaryFolder folder;
+  for (const std::string& content :
+       {std::string("arrival_s,input_tokens,output_tokens\n5,1,1\n-3,1,1\n4,1,1\n"),
+        std::string("Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,GPT-4,1,2,3,API log\n"
+                    "-0.5,GPT-4,1,2,3,API log\n6,GPT-4,1,2,3,API log\n"),
+        std::string("{\"timestamp\":5,\"input_length\":7,\"output_length\":1}\n"
+                    "{\"timestamp\":-1,\"input_length\":7,\"output_length\":1}\n"
+                    "{\"timestamp\":6,\"input_length\":7,\"output_length\":1}\n")}) {
+    const std::string path = folder.write("t", content);
+    const WholeTrace refused = read_all(path);
+    const std::string line = content.front() == '{' ? ":2: " : ":3: ";
+    EXPECT_NE(refused.error.find(path + line), std::string::npos) << refused.error;
+    EXPECT_NE(refused.error.find("from 0"), std::string::npos) << refused.error;
+    const WholeTrace skipped = read_all(path, OnMalformed::kSkip);
+    EXPECT_EQ(skipped.records.size(), 2);
+    EXPECT_EQ(skipped.counts.malformed, 1);
+    expect_counts_reconcile(skipped.counts);
+  }
 }
 
 TEST(TraceReader, APrefixIsSharedAsFarAsBothHaveIt) {

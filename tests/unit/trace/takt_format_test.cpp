@@ -39,6 +39,19 @@ TEST(TaktTrace, EveryFieldComesBackAsItWas) {
   EXPECT_EQ(trace.origin.configuration, R"({"a":1})");
 }
 
+// A header's value or another's file may hold any bytes: they cost a name and never the line.
+TEST(TaktTrace, ANameThatIsNoUtf8IsWrittenSoThatTheLineCanBeRead) {
+  const TemporaryFolder folder;
+  Record record = small_record(1);
+  record.application = "caf\xE9 \xC3\xA9";
+  record.task = "r\xC3\xA9sum\xC3\xA9";
+  const WholeTrace trace = read_all(folder.write("t", trace_text({record, small_record(2)})));
+  EXPECT_EQ(trace.error, "");
+  ASSERT_EQ(trace.records.size(), 2);
+  EXPECT_EQ(trace.records[0].application, "caf? ??");
+  EXPECT_EQ(trace.records[0].task, record.task);
+}
+
 // A think time of nothing is no think time that was not recorded.
 TEST(TaktTrace, NullIsNotZero) {
   const TemporaryFolder folder;

@@ -29,12 +29,26 @@ std::unique_ptr<Reader> open(const TemporaryFolder& folder, const std::string& r
 
 TEST(SortedReader, PutsRecordsInOrderAndKeepsThatOfEqualOnes) {
   const TemporaryFolder folder;
-  auto sorted = sorted_by_arrival(open(folder, "5,,,0,1,1\n-3,,,0,2,1\n4,,,0,3,1\n4,,,0,4,1\n"), OnMalformed::kRefuse);
+  auto sorted = sorted_by_arrival(open(folder, "5,,,0,1,1\n3,,,0,2,1\n4,,,0,3,1\n4,,,0,4,1\n"), OnMalformed::kRefuse);
   std::vector<std::uint32_t> prompts;
   for (const Record& record : rest_of(*sorted)) prompts.push_back(record.prompt_tokens);
   EXPECT_EQ(prompts, (std::vector<std::uint32_t>{2, 3, 4, 1}));
   EXPECT_EQ(sorted->counts().out_of_order, 0);
   expect_counts_reconcile(sorted->counts());
+}
+
+TEST(SortedReader, CountsFromTheEarliestWhereTheFileCountsFromALaterRow) {
+  const TemporaryFolder folder;
+  auto reader = open_trace(folder.write("t",
+                                        "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:02,1,1\n"
+                                        "2024-05-10 00:00:00,2,1\n2024-05-10 00:00:05,3,1\n"));
+  ASSERT_TRUE(reader);
+  const std::int64_t first_row = *(*reader)->origin().wall_nanoseconds;
+  auto sorted = sorted_by_arrival(std::move(*reader), OnMalformed::kRefuse);
+  EXPECT_EQ(sorted->origin().wall_nanoseconds, first_row - 2'000'000'000);
+  std::vector<Duration> arrivals;
+  for (const Record& record : rest_of(*sorted)) arrivals.push_back(record.arrival);
+  EXPECT_EQ(arrivals, (std::vector<Duration>{Duration(0), std::chrono::seconds(2), std::chrono::seconds(5)}));
 }
 
 TEST(SortedReader, WhatComesLaterThanItsWindowIsAnErrorOrIsMovedAndCounted) {
