@@ -1,4 +1,4 @@
-// Bytes that may be anything -> text that may go into JSON. Internal to this folder.
+// Bytes that may be anything -> text that may go into JSON.
 #pragma once
 
 #include <string>

@@ -67,6 +67,8 @@ void take_usage(const json::object& root, AnswerEvent& event) {
 }
 
 void take_error(const json::object& root, AnswerEvent& event) {
+  // Older servers say so in the object itself.
+  if (text_in(root, "object") == "error") event.error = std::string(text_in(root, "message"));
   const auto* error = root.if_contains("error");
   if (error == nullptr || error->is_null()) return;
   event.error = error->is_string() ? std::string(error->get_string().c_str()) : std::string();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/utf8_text.h"
 #include "load/answer_events.h"
 
 namespace takt::load {
@@ -30,7 +31,7 @@ void AnswerReader::fail(Failure failure, std::string_view detail) {
   settled_ = true;
   sample_.failure = failure;
   sample_.record.outcome = outcome_of(failure, {});
-  sample_.detail = std::string(detail.substr(0, kMaxDetailBytes));
+  sample_.detail = api::to_utf8(detail.substr(0, kMaxDetailBytes));
 }
 
 void AnswerReader::head(const ResponseHead& head) {

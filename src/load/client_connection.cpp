@@ -1,27 +1,21 @@
 #include "load/client_connection.h"
 
-#include <algorithm>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/http/error.hpp>
-#include <cstring>
 #include <utility>
 
 namespace takt::load {
 namespace {
 
 namespace asio = boost::asio;
-namespace http = boost::beast::http;
 using boost::system::error_code;
 using measure::Failure;
-
-constexpr std::size_t kBufferBytes = 16 * 1024;
 
 }  // namespace
 
 ClientConnection::ClientConnection(asio::io_context& context, asio::ssl::context* tls, std::string host)
-    : socket_(context), host_(std::move(host)), buffer_(kBufferBytes) {
+    : socket_(context), host_(std::move(host)) {
   if (tls != nullptr) tls_.emplace(socket_, *tls);
 }
 
@@ -31,16 +25,9 @@ void ClientConnection::exchange(std::string bytes, const Endpoints& endpoints, E
   observer_ = &observer;
   on_over_ = std::move(on_over);
   outgoing_ = std::move(bytes);
-  held_ = 0;
-  got_some_ = false;
-  // An observer may abandon the exchange in any call: then it hears nothing more.
-  parser_.emplace(
-      [this](const ResponseHead& head) {
-        if (!closed_) observer_->on_head(read_at_, head);
-      },
-      [this](std::string_view body) {
-        if (!closed_) observer_->on_body(read_at_, body);
-      });
+  // An observer may abandon the exchange in any call, which closes the connection: then it hears nothing more.
+  intake_.begin([this](const ResponseHead& head) { observer_->on_head(read_at_, head); },
+                [this](std::string_view body) { observer_->on_body(read_at_, body); });
   if (!connected_) return connect(endpoints);
   error_code ignored;
   socket_.cancel(ignored);  // the wait of idle()
@@ -63,8 +50,10 @@ void ClientConnection::connect(const Endpoints& endpoints) {
 }
 
 void ClientConnection::shake_hands() {
-  // Many hosts share an address: the name says which certificate is wanted.
-  ::SSL_set_tlsext_host_name(tls_->native_handle(), host_.c_str());
+  // Many hosts share an address: the name says which certificate is wanted. An address is no name there (RFC 6066).
+  error_code is_name;
+  asio::ip::make_address(host_, is_name);
+  if (is_name) ::SSL_set_tlsext_host_name(tls_->native_handle(), host_.c_str());
   tls_->set_verify_callback(asio::ssl::host_name_verification(host_));
   tls_->async_handshake(asio::ssl::stream_base::client, [self = shared_from_this()](const error_code& error) {
     if (self->closed_) return;
@@ -98,9 +87,10 @@ void ClientConnection::read() {
     if (self->closed_ || self->observer_ == nullptr) return;
     self->read_at_ = std::chrono::steady_clock::now();
     if (error) return self->break_off(error);
-    self->take(bytes);
+    self->take(self->intake_.take(bytes));
   };
-  const auto room = asio::buffer(buffer_.data() + held_, buffer_.size() - held_);
+  const auto free = intake_.room();
+  const auto room = asio::buffer(free.data(), free.size());
   if (tls_) {
     tls_->async_read_some(room, std::move(done));
   } else {
@@ -108,39 +98,26 @@ void ClientConnection::read() {
   }
 }
 
-void ClientConnection::take(std::size_t bytes) {
-  got_some_ = true;
-  const std::size_t filled = held_ + bytes;
-  std::size_t used = 0;
-  error_code error;
-  // Observers may abandon the exchange, which closes this connection.
-  while (used < filled && !parser_->is_done() && !closed_) {
-    const std::size_t understood = parser_->put(asio::buffer(buffer_.data() + used, filled - used), error);
-    used += understood;
-    if (error || understood == 0) break;
-  }
-  if (closed_) return;
-  if (error && error != http::error::need_more) return end(Failure::kNotHttp, error.message(), false);
-  if (parser_->is_done()) return end(Failure::kNone, {}, parser_->keep_alive() && used == filled && !writing_);
-  held_ = filled - used;
-  std::memmove(buffer_.data(), buffer_.data() + used, held_);
-  if (held_ == buffer_.size()) {
-    if (buffer_.size() >= 2 * std::size_t{HttpAnswerParser::kMaxHeadBytes})
+void ClientConnection::take(AnswerIntake::State state) {
+  if (closed_) return;  // an observer abandoned the exchange
+  switch (state) {
+    case AnswerIntake::State::kMore:
+      return read();
+    case AnswerIntake::State::kDone:
+      return end(Failure::kNone, {}, intake_.can_have_another() && !writing_);
+    case AnswerIntake::State::kNotHttp:
+      return end(Failure::kNotHttp, intake_.why_not().message(), false);
+    case AnswerIntake::State::kTooLarge:
       return end(Failure::kTooLarge, "a header of the answer", false);
-    buffer_.resize(buffer_.size() * 2);
   }
-  read();
 }
 
 void ClientConnection::break_off(const error_code& error) {
   read_at_ = std::chrono::steady_clock::now();
   const bool closed_by_peer = error == asio::error::eof || error == asio::ssl::error::stream_truncated;
-  if (closed_by_peer && parser_->got_some()) {
-    error_code incomplete;
-    parser_->put_eof(incomplete);
-    if (!incomplete) return end(Failure::kNone, {}, false);  // a body that ends with its connection
-  }
-  if (got_some_) return end(Failure::kHalfAnswer, "the connection ended inside the answer", false);
+  // A body may end with its connection.
+  if (closed_by_peer && intake_.end_of_stream() == AnswerIntake::State::kDone) return end(Failure::kNone, {}, false);
+  if (intake_.got_some()) return end(Failure::kHalfAnswer, "the connection ended inside the answer", false);
   end(Failure::kReset, closed_by_peer ? "the server closed the connection" : error.message(), false);
 }
 
@@ -167,6 +144,7 @@ void ClientConnection::idle(std::function<void()> on_closed) {
 
 void ClientConnection::close() {
   closed_ = true;
+  intake_.stop();
   error_code ignored;
   socket_.close(ignored);
 }

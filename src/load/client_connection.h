@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "load/http_answer_parser.h"
+#include "load/answer_intake.h"
 #include "load/transport.h"
 
 namespace takt::load {
@@ -38,7 +38,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   void shake_hands();
   void write();
   void read();
-  void take(std::size_t bytes);
+  void take(AnswerIntake::State state);
   void end(measure::Failure failure, const std::string& detail, bool usable);
   // Ends with the kind of failure that an error of the socket is.
   void break_off(const boost::system::error_code& error);
@@ -51,11 +51,8 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   ExchangeObserver* observer_ = nullptr;
   OnOver on_over_;
   std::string outgoing_;
-  std::optional<HttpAnswerParser> parser_;
-  std::vector<char> buffer_;  // read; the first `held_` bytes are not understood yet
-  std::size_t held_ = 0;
+  AnswerIntake intake_;
   TimePoint read_at_;  // of the last event of the socket
-  bool got_some_ = false;
   bool writing_ = false;
   std::uint64_t use_ = 0;  // of idle waits: one that was ended by an exchange is not told
 };

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <memory>
+#include <utility>
 
 #include "load/arrival_words.h"
 #include "load/synthetic_source.h"
@@ -19,6 +21,7 @@ constexpr std::uint32_t kMostUsers = 100'000;
 constexpr std::uint32_t kMostTurns = 1000;
 constexpr std::uint32_t kMostTokens = 10'000'000;
 constexpr std::size_t kMostNameBytes = 128;
+constexpr std::size_t kMostPathBytes = 4096;
 
 Result<double> read_number(std::string_view name, std::string_view text, double lowest, double highest) {
   double value = 0.0;
@@ -33,10 +36,11 @@ Result<double> read_number(std::string_view name, std::string_view text, double 
 
 using Setter = Status (*)(ClassSettings&, std::string_view name, std::string_view value);
 
-template <std::string ClassSettings::*Member>
+template <std::string ClassSettings::*Member, std::size_t Most = kMostNameBytes>
 Status set_text(ClassSettings& settings, std::string_view name, std::string_view value) {
-  if (value.size() > kMostNameBytes)
-    return Error::invalid(std::string(name), std::string(name) + " may have 128 bytes at most");
+  if (value.size() > Most)
+    return Error::invalid(std::string(name),
+                          std::string(name) + " may have " + std::to_string(Most) + " bytes at most");
   settings.*Member = value;
   return {};
 }
@@ -80,6 +84,7 @@ const std::map<std::string_view, Setter>& setters() {
       {"turns", set_count<&ClassSettings::turns, kMostTurns>},
       {"prompt", set_text<&ClassSettings::prompt>},
       {"output", set_text<&ClassSettings::output>},
+      {"lengths", set_text<&ClassSettings::lengths, kMostPathBytes>},
       {"shared_prefix", set_count<&ClassSettings::shared_prefix, kMostTokens>},
       {"cancel_share", set_number<&ClassSettings::cancel_share>},
       {"cancel_after", set_number<&ClassSettings::cancel_after>},
@@ -125,7 +130,24 @@ struct ClassDraws {
   DrawTokens output;
 };
 
+Result<ClassDraws> trace_draws(const std::string& file, std::uint64_t seed) {
+  auto reader = trace::open_trace(file);
+  if (!reader) return reader.error();
+  auto pairs = trace::lengths_of(**reader, seed);
+  if (!pairs) return pairs.error();
+  const std::shared_ptr<const trace::LengthSource> shared = std::move(*pairs);
+  return ClassDraws{[shared](std::uint64_t n) { return shared->draw(n).prompt_tokens; },
+                    [shared](std::uint64_t n) { return shared->draw(n).output_tokens; }};
+}
+
 Result<ClassDraws> class_draws(const ClassSettings& settings, std::uint64_t seed) {
+  if (!settings.lengths.empty()) {
+    const ClassSettings untouched;
+    if (settings.prompt != untouched.prompt || settings.output != untouched.output)
+      return Error::invalid("lengths", "class " + settings.name +
+                                           " has lengths and prompt or output: the lengths are a trace's or drawn");
+    return trace_draws(settings.lengths, seed + 1);
+  }
   auto prompt = token_draw("prompt", settings.prompt, seed + 1);
   if (!prompt) return prompt.error();
   auto output = token_draw("output", settings.output, seed + 2);

@@ -27,6 +27,7 @@ struct ClassSettings {
   std::uint32_t turns = 1;
   std::string prompt = "256";  // tokens: trace/lengths.h
   std::string output = "128";
+  std::string lengths;              // a trace's file, whose pairs of lengths are drawn instead of the two above
   std::uint32_t shared_prefix = 0;  // tokens that all prompts begin with
   double cancel_share = 0.0;
   double cancel_after = 1.0;                          // seconds

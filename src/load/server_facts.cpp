@@ -76,7 +76,7 @@ class Probe {
 
   Status ask_for_models() {
     const auto answer = get("/v1/models");
-    if (answer.status == 0)
+    if (answer.status == 0 || answer.failure == Failure::kTimeout)
       return Error{ErrorCode::kUnavailable,
                    "no answer (" + std::string(to_string(answer.failure)) + ": " + answer.detail + ")", "url"};
     if (answer.status == 401 || answer.status == 403) return Error::invalid("api_key", message_of(answer));

@@ -187,6 +187,8 @@ TEST(LoadRun, EveryKindOfFailureIsKeptApart) {
       {{200, true, {}, ms(1), {{ms(2), "data: 7\n\n"}}, {}, Failure::kNone}, Failure::kWrongJson},
       {{200, true, {}, ms(1), {{ms(2), "data: {\"error\":{\"message\":\"no\"}}\n\n"}}, {}, Failure::kNone},
        Failure::kErrorEvent},
+      {{200, true, {}, ms(1), {{ms(2), "data: {\"object\":\"error\",\"message\":\"no\"}\n\n"}}, {}, Failure::kNone},
+       Failure::kErrorEvent},
       {{429, false, 3.0, ms(1), {{ms(2), "{}"}}, ms(3), Failure::kNone}, Failure::kRateLimited},
       {{503, false, {}, ms(1), {{ms(2), "{}"}}, ms(3), Failure::kNone}, Failure::kOverloaded},
       {{500, false, {}, ms(1), {{ms(2), "oops"}}, ms(3), Failure::kNone}, Failure::kHttpStatus},
@@ -206,6 +208,16 @@ TEST(LoadRun, EveryKindOfFailureIsKeptApart) {
   const auto verdict = measure::judge(result.run);
   EXPECT_EQ(verdict.overall.goodput.offered, cases.size());
   EXPECT_EQ(verdict.overall.goodput.met, 0U);
+}
+
+// Details go into JSON: what a server sends need not.
+TEST(LoadRun, TheFirstWordsOfAnErrorAreTextWhateverCame) {
+  Bench bench([](const auto&, std::size_t) {
+    return Answer{500,   false,         {}, ms(1), {{ms(2), "caf\xE9 " + std::string(194, '.') + "\xC3\xA9"}},
+                  ms(3), Failure::kNone};
+  });
+  const auto result = bench.run(every(ms(100), 1));
+  EXPECT_EQ(result.run.samples[0].detail, "caf\xEF\xBF\xBD " + std::string(194, '.') + "\xEF\xBF\xBD");
 }
 
 TEST(LoadRun, AnEventThatNeverEndsIsCut) {

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "load/home_profile.h"
 #include "load/load_settings.h"
@@ -97,6 +98,26 @@ TEST(LoadSettings, TheSameSeedGivesTheSameLoadAndAFactorOnlyItsRate) {
     EXPECT_EQ(a.output_tokens, c.output_tokens);
     EXPECT_NEAR(to_seconds(c.at) * 2.0, to_seconds(a.at), 1e-6);
   }
+}
+
+// Lengths as they were together in a trace, while arrivals come from a process.
+TEST(LoadSettings, LengthsAreATracesPairsWhereThatIsSaid) {
+  const auto path = (std::filesystem::temp_directory_path() / "takt_load_lengths_test.csv").string();
+  std::ofstream(path) << "input_tokens,output_tokens\n10,1\n200,20\n3000,300\n7,0\n";
+  auto load = make_load({*parse_class("rate=5 lengths=" + path)}, {});
+  ASSERT_TRUE(load) << load.error().message;
+  std::map<std::uint32_t, int> seen;
+  for (int i = 0; i < 300; ++i) {
+    const auto request = **load->source->next();
+    EXPECT_EQ(request.output_tokens, std::max(1U, request.prompt_tokens / 10));
+    ++seen[request.prompt_tokens];
+  }
+  EXPECT_EQ(seen.size(), 3U) << "a request without an answer has no length to draw";
+  const auto both = make_load({*parse_class("rate=5 prompt=12 lengths=" + path)}, {});
+  ASSERT_FALSE(both);
+  EXPECT_EQ(both.error().field, "lengths");
+  std::remove(path.c_str());
+  EXPECT_FALSE(make_load({*parse_class("rate=5 lengths=" + path)}, {}));
 }
 
 TEST(LoadSettings, SeveralClassesAreOneStreamInOrder) {
