@@ -46,7 +46,7 @@ std::uint32_t LimitBook::Account::missing_seats() const {
 }
 
 void LimitBook::open(const SchedulerOptions& options, const CapacityView& view, const SequencePlaces& places,
-                     std::uint32_t owed_to_batch) {
+                     const OwedParts& owed_to_batch) {
   // Whoever runs or resumes came through a lane.
   accounts_.assign(std::max<std::size_t>(places.lanes(), options.classes.size() + 1), {});
   seats_ = {};
@@ -54,11 +54,14 @@ void LimitBook::open(const SchedulerOptions& options, const CapacityView& view, 
   set_limits(options, view);
   count(places, view.geometry);
   floor_ = {};
-  if (owed_to_batch == 0) return;
+  if (owed_to_batch.seats == 0) return;
   const double share = batch_share(options, places);
   const auto own = std::max(1U, static_cast<std::uint32_t>(share * options.max_sequences));
-  floor_.seats = std::min(own * owed_to_batch, std::max(1U, options.max_sequences - 1));
-  floor_.blocks = share_of(view.total, std::min(share * owed_to_batch, kMostOfPool));
+  // No more than it can take.
+  const std::uint64_t most =
+      std::min(std::max(1U, options.max_sequences - 1), seats_[index_of(Tier::kBatch)] + batch_waiting_);
+  floor_.seats = static_cast<std::uint32_t>(std::min(std::uint64_t{own} * owed_to_batch.seats, most));
+  floor_.blocks = share_of(view.total, std::min(share * owed_to_batch.blocks, kMostOfPool));
 }
 
 void LimitBook::set_limits(const SchedulerOptions& options, const CapacityView& view) {
@@ -86,7 +89,7 @@ void LimitBook::count(const SequencePlaces& places, const BlockGeometry& geometr
     ++seats_[index_of(s.facts.tier)];
     holds(s);
   }
-  batch_waits_ = false;
+  batch_waiting_ = 0;
   for (const Tier tier : kTiers) {
     const TierQueues& queues = places.of(tier);
     for (const ScheduledSequence& s : queues.resuming) {
@@ -95,15 +98,15 @@ void LimitBook::count(const SequencePlaces& places, const BlockGeometry& geometr
       ++account.waiting;
       if (account.first_waiting == nullptr) account.first_waiting = &s;
     }
-    bool waits = !queues.resuming.empty();
+    std::size_t waiting = queues.resuming.size();
     for (const ServiceLane& lane : queues.starting.lanes()) {
       if (lane.arrivals.empty()) continue;
-      waits = true;
+      waiting += lane.arrivals.size();
       Account& account = accounts_[lane.index];
       account.waiting += static_cast<std::uint32_t>(lane.arrivals.size());
       if (account.first_waiting == nullptr) account.first_waiting = &*lane.flows.begin()->members.begin();
     }
-    if (tier == Tier::kBatch) batch_waits_ = waits;
+    if (tier == Tier::kBatch) batch_waiting_ = static_cast<std::uint32_t>(waiting);
   }
 }
 
@@ -139,7 +142,7 @@ std::uint32_t LimitBook::seats_of_others(std::size_t lane, Tier tier) const {
   for (std::size_t i = 0; i < accounts_.size(); ++i) {
     if (i != lane) seats += accounts_[i].missing_seats();
   }
-  if (tier == Tier::kBatch || !batch_waits_) return seats;
+  if (tier == Tier::kBatch || batch_waiting_ == 0) return seats;
   const std::uint32_t batch = seats_[index_of(Tier::kBatch)];
   return std::max(seats, floor_.seats - std::min(floor_.seats, batch));
 }
@@ -151,7 +154,7 @@ GroupCounts LimitBook::blocks_of_others(std::size_t lane, Tier tier) const {
     const bool is_lent = account.tier < tier || (account.tier > tier && account.waiting == 0);
     if (i != lane && !is_lent) blocks += account.reserved_blocks - account.blocks;
   }
-  if (tier == Tier::kBatch || !batch_waits_) return blocks;
+  if (tier == Tier::kBatch || batch_waiting_ == 0) return blocks;
   return larger(blocks, floor_.blocks - blocks_[index_of(Tier::kBatch)]);
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/capacity_view.h"
+#include "sched/minimum_share.h"
 #include "sched/options.h"
 #include "sched/places.h"
 
@@ -19,10 +20,9 @@ double batch_share(const SchedulerOptions& options, const SequencePlaces& places
 
 class LimitBook {
  public:
-  // `owed_to_batch`: how many times its share of seats and blocks the batch tier keeps or gets, because it has had less
-  // step time than its minimum share.
+  // `owed_to_batch`: what the batch tier keeps or gets, because it has had less step time than its minimum share.
   void open(const SchedulerOptions& options, const CapacityView& view, const SequencePlaces& places,
-            std::uint32_t owed_to_batch);
+            const OwedParts& owed_to_batch);
 
   // Would one more seat, or `more` blocks, be above the class's ceiling?
   bool seat_is_above_ceiling(std::size_t lane) const;
@@ -81,7 +81,7 @@ class LimitBook {
   std::vector<Account> accounts_;  // by lane
   std::array<std::uint32_t, kTiers.size()> seats_{};
   std::array<GroupCounts, kTiers.size()> blocks_{};
-  bool batch_waits_ = false;
+  std::uint32_t batch_waiting_ = 0;  // sequences of the batch tier
   Floor floor_;
 };
 

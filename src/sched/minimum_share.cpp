@@ -6,26 +6,36 @@ namespace takt {
 
 namespace {
 
-// A slice that is worth a change of places, and the most that is saved up.
-constexpr double kSeatAfter = 0.25;
-constexpr double kMostOwed = 5.0;
-constexpr double kOneMoreAfter = 0.5;
+constexpr double kSetAside = 1.1;
+// Seconds behind that are worth a change of places, and the most that is made up for.
+constexpr double kSeatAfter = 1.0;
+constexpr double kMostBehind = 20.0;
+// From then on its seats double with every second: whatever its rows cost, it has enough of them soon.
+constexpr std::uint32_t kMostDoublings = 12;
+// Blocks come slowly: what it holds of them, a stream may need.
+constexpr double kMoreBlocksAfter = 2.0;
 
 }  // namespace
 
+double set_aside_for(double share) {
+  return share * kSetAside;
+}
+
 void MinimumShare::note(const Step& step) noexcept {
-  if (!step.batch_works) {
-    owed_seconds_ = 0.0;
+  if (!step.batch_works || step.share <= 0.0) {
+    behind_ = 0.0;
     seat_ = false;
     return;
   }
-  owed_seconds_ = std::clamp(owed_seconds_ + to_seconds(step.time) * (step.share - step.part), 0.0, kMostOwed);
-  if (owed_seconds_ >= kSeatAfter) seat_ = true;
-  if (owed_seconds_ <= 0.0) seat_ = false;
+  behind_ = std::clamp(behind_ + to_seconds(step.time) * (1.0 - step.part / step.share), 0.0, kMostBehind);
+  if (behind_ >= kSeatAfter) seat_ = true;
+  if (behind_ <= 0.0) seat_ = false;
 }
 
-std::uint32_t MinimumShare::owed_seats() const {
-  return seat_ ? 1 + static_cast<std::uint32_t>(owed_seconds_ / kOneMoreAfter) : 0;
+OwedParts MinimumShare::owed() const {
+  if (!seat_) return {};
+  const auto seconds = static_cast<std::uint32_t>(std::max(0.0, behind_ - kSeatAfter));
+  return {1U << std::min(seconds, kMostDoublings), 1 + static_cast<std::uint32_t>(behind_ / kMoreBlocksAfter)};
 }
 
 }  // namespace takt

@@ -13,6 +13,7 @@ namespace takt {
 namespace {
 
 constexpr double kBeforeAllTurns = -1e15;
+constexpr double kMostOfStep = 0.9;  // that a minimum share may be
 
 // Empty as a new one, with the memory of its lists.
 void clear_plan(StepPlan& plan) {
@@ -30,6 +31,13 @@ void clear_plan(StepPlan& plan) {
   plan = std::move(empty);
 }
 
+// Of a step, beside what its rows add.
+Duration time_without_rows(const StepTimeModel& model) {
+  const Duration one = model.predict(with_rows({}, 0, 1));
+  const Duration two = model.predict(with_rows({}, 0, 2));
+  return std::max(Duration::zero(), one - (two - one));
+}
+
 }  // namespace
 
 PlanBuilder::PlanBuilder(const PlanInputs& inputs, PlanScratch& scratch, StepPlan& plan)
@@ -43,10 +51,11 @@ PlanBuilder::PlanBuilder(const PlanInputs& inputs, PlanScratch& scratch, StepPla
       market_(inputs.view, inputs.places, inputs.options.preemption, scratch.book),
       swap_(inputs.options, inputs.view, inputs.model, plan),
       beat_(inputs.options, inputs.model, inputs.places),
+      without_rows_(time_without_rows(inputs.model)),
       spent_by_lane_(inputs.places.memory),
       prompts_{std::pmr::vector<Prompt>(inputs.places.memory), std::pmr::vector<Prompt>(inputs.places.memory)} {
   clear_plan(plan_);
-  scratch_.book.open(options_, view_, places_, history_.minimum_share.owed_seats());
+  scratch_.book.open(options_, view_, places_, history_.minimum_share.owed());
 }
 
 // Tier by tier: decode rows, admission, prefill. Batch decode rows go before realtime's prefill only as far as they
@@ -93,7 +102,7 @@ void PlanBuilder::look_at_batch() {
   });
   batch_step_.batch_works = runs || waits;
   if (!batch_step_.batch_works || options_.join == JoinRule::kWhenEmpty) return;
-  batch_step_.share = batch_share(options_, places_);
+  batch_step_.share = set_aside_for(batch_share(options_, places_));
   // Who only waits can do nothing with it unless a seat is free.
   if (runs || places_.running.size() < options_.max_sequences)
     set_aside_ = from_seconds(to_seconds(planned_limit_) * batch_step_.share);
@@ -103,11 +112,12 @@ Duration PlanBuilder::left_aside() const {
   return std::max(Duration::zero(), set_aside_ - added_[index_of(Tier::kBatch)]);
 }
 
-// What entries added to the step's time, by tier and by class.
+// What entries added to the step's time, by tier and by class. What a step takes beside its rows is no tier's: it would
+// be that of whoever happens to come first.
 void PlanBuilder::note_added(const ScheduledSequence& s, Duration before) {
-  const Duration added = std::max(Duration::zero(), model_.predict(plan_.features) - before);
-  added_[index_of(s.facts.tier)] += added;
-  spent(s.lane) += added;
+  const Duration after = model_.predict(plan_.features);
+  added_[index_of(s.facts.tier)] += std::max(Duration::zero(), after - std::max(before, without_rows_));
+  spent(s.lane) += std::max(Duration::zero(), after - before);
 }
 
 Duration& PlanBuilder::spent(std::size_t lane) {
@@ -241,15 +251,28 @@ void PlanBuilder::insist_on_prefill() {
   for (const Tier tier : kTiers) grant_chunks(tier, {Duration::max(), most_rows, {}});
 }
 
-// Where realtime rows alone fill the steps, the batch tier gets its part on top as long as it is behind its share.
+// Where realtime rows alone fill the steps, or leave less than its share, the batch tier gets its part on top as long
+// as it is behind: rows that are decoded, then prompts; the last row is not cut off.
 void PlanBuilder::insist_on_batch() {
-  const bool has_part = added_[index_of(Tier::kBatch)] > Duration::zero();
   const bool is_alone = added_[index_of(Tier::kRealtime)] <= Duration::zero();
-  if (has_part || is_alone || !history_.minimum_share.is_behind()) return;
-  add_decode_rows(Tier::kBatch, Duration::max(), 1);
-  add_decode_rows(Tier::kBatch, model_.predict(plan_.features) + left_aside());
-  if (added_[index_of(Tier::kBatch)] > Duration::zero() || options_.prefill == PrefillRule::kWhole) return;
-  grant_chunks(Tier::kBatch, {Duration::max(), plan_.features.tokens + view_.geometry.alignment, {}});
+  const auto has_its_share = [&] { return batch_step().part >= batch_step_.share; };
+  if (is_alone || !history_.minimum_share.is_behind() || has_its_share()) return;
+  add_decode_rows(Tier::kBatch, model_.predict(plan_.features) + missing_part());
+  if (!has_its_share()) add_decode_rows(Tier::kBatch, Duration::max(), 1);
+  if (has_its_share() || options_.prefill == PrefillRule::kWhole) return;
+  grant_chunks(Tier::kBatch, {model_.predict(plan_.features) + missing_part(), options_.max_step_tokens, {}});
+  if (has_its_share()) return;
+  const bool has_part = added_[index_of(Tier::kBatch)] > Duration::zero();
+  const std::uint32_t more = has_part ? 1 : view_.geometry.alignment;
+  grant_chunks(Tier::kBatch, {Duration::max(), plan_.features.tokens + more, {}});
+}
+
+// Time that the batch tier's entries lack to its share of the step, with what they would add themselves.
+Duration PlanBuilder::missing_part() const {
+  const double share = std::min(batch_step_.share, kMostOfStep);
+  const double realtime = to_seconds(added_[index_of(Tier::kRealtime)]);
+  const double batch = to_seconds(added_[index_of(Tier::kBatch)]);
+  return from_seconds(std::max(0.0, realtime * share / (1.0 - share) - batch));
 }
 
 // First come, first served, each in one piece, as many as the rows of a step allow; padded, all as wide as the widest.

@@ -88,6 +88,7 @@ class PlanBuilder {
   void grant_whole_prompts(Tier tier);
   void insist_on_prefill();
   void insist_on_batch();
+  Duration missing_part() const;
   void add_prompt(Prompt& prompt, std::uint32_t tokens);
   PromptCandidate candidate(const Prompt& prompt);
   void pad(std::uint32_t rows);
@@ -112,6 +113,7 @@ class PlanBuilder {
   Duration planned_limit_{0};         // the budget less the margin
   Duration set_aside_{0};             // of that, for the batch tier
   BatchStep batch_step_;
+  const Duration without_rows_;                  // what a step takes beside its rows
   std::array<Duration, kTiers.size()> added_{};  // to the step's time by entries, by tier
   std::pmr::vector<Duration> spent_by_lane_;     // the same, by lane
   std::array<std::pmr::vector<Prompt>, kTiers.size()> prompts_;
