@@ -38,7 +38,8 @@ StepLoop::StepLoop(StepLoopParts parts, const EngineOptions& options, const Sche
       scheduler_(effective, options.model),
       events_(parts_.sinks, effective.leave == LeaveRule::kWithBatch),
       swap_(std::move(parts_.swap), parts_.executor, parts_.kv, parts_.clock),
-      lifecycle_({parts_.executor, parts_.kv, scheduler_, parts_.door, events_, swap_, parts_.tape}) {
+      lifecycle_({parts_.executor, parts_.kv, scheduler_, parts_.door, events_, swap_, parts_.tape}),
+      moves_({parts_.kv, scheduler_, lifecycle_, events_, swap_, parts_.tape}) {
   if (parts_.tape != nullptr) {
     CapacityView memory = parts_.kv.capacity();
     memory.swap.total_pages = swap_.view().total_pages;
@@ -53,7 +54,7 @@ StepOutcome StepLoop::turn(std::vector<Command>& commands) noexcept {
   parts_.kv.tick(now);
   try {
     swap_.take_copying_time();  // of a turn that did not come to its step
-    for (const SequenceId id : swap_.follow(now)) lose_swapped(id, scheduler_.computed(id), now);
+    moves_.follow(now);
     for (Command& command : commands) apply(command, now);
     commands.clear();
     if (stopped_) lifecycle_.end_all(shut_down(), now);
@@ -194,75 +195,11 @@ StepPlan StepLoop::make_plan(TimePoint now) {
   StepPlan plan;
   for (int pass = 0; pass < kPlanPasses; ++pass) {
     plan = plan_once(now);
-    apply_drops(plan, now);
-    apply_swap_ins(plan, now);
+    moves_.apply(plan, now);
     if (!plan.entries.empty() || (plan.drops.empty() && plan.swap_ins.empty())) break;
   }
   swap_.fetch(plan.fetches, now);
   return plan;
-}
-
-void StepLoop::apply_drops(const StepPlan& plan, TimePoint now) {
-  if (plan.drops.empty()) return;
-  std::vector<SequenceId> lost;
-  for (const PlanDrop& drop : plan.drops) {
-    SequenceRecord* s = lifecycle_.store().find(drop.sequence);
-    if (s == nullptr) continue;
-    const bool was_running = s->open_in_executor;
-    lifecycle_.close_in_executor(*s);
-    const std::uint32_t before = scheduler_.computed(drop.sequence);
-    const std::uint32_t given_up = before - std::min(before, drop.keep_tokens);
-    const bool is_kept = give_up_tail(drop, before);
-    if (!is_kept && drop.kind == PreemptionKind::kSwap) lost.push_back(drop.sequence);
-    if (was_running) {
-      events_.add(now, Preempted{s->request->request.id, s->choice, is_kept ? 0 : given_up, drop.in_favour_of,
-                                 scheduler_.waited(drop.sequence, now), is_kept ? given_up : 0});
-    }
-    parts_.kv.truncate(drop.sequence, drop.keep_tokens);
-  }
-  scheduler_.apply_drops(plan, now);
-  for (const SequenceId id : lost) lose_swapped(id, scheduler_.computed(id), now);
-}
-
-// Copies the tail to the arena where the plan says so. True when it is there.
-bool StepLoop::give_up_tail(const PlanDrop& drop, std::uint32_t computed) {
-  if (drop.keep_tokens >= computed) return false;
-  if (drop.kind == PreemptionKind::kSwap) return swap_.copy_out(drop.sequence, drop.keep_tokens, computed);
-  swap_.release(drop.sequence);
-  return false;
-}
-
-void StepLoop::apply_swap_ins(StepPlan& plan, TimePoint now) {
-  if (plan.swap_ins.empty()) return;
-  std::vector<std::pair<SequenceId, std::uint32_t>> lost;
-  for (auto swap_in = plan.swap_ins.begin(); swap_in != plan.swap_ins.end();) {
-    const SequenceRecord& s = *lifecycle_.store().find(swap_in->sequence);
-    const std::uint32_t before = scheduler_.computed(s.id);
-    const ReserveRequest request{s.id, s.known, before, swap_in->cover_tokens};
-    Result<Reservation> reservation = parts_.kv.reserve({&request, 1});
-    if (!reservation.ok()) {
-      spdlog::error("a swapped sequence cannot come back: {}", reservation.error().message);
-      swap_.release(s.id);
-      lost.emplace_back(s.id, before);
-      swap_in = plan.swap_ins.erase(swap_in);
-      continue;
-    }
-    const std::uint32_t reached = swap_.copy_back(s.id, before, swap_in->computed);
-    const CommittedTokens tokens{s.id, s.known, reached};
-    reservation.value().commit({&tokens, 1});
-    if (reached < swap_in->computed) lost.emplace_back(s.id, reached);
-    ++swap_in;
-  }
-  scheduler_.apply_swap_ins(plan);
-  for (const auto& [id, computed] : lost) lose_swapped(id, computed, now);
-}
-
-// The arena has nothing of the sequence any more: it is computed again from there.
-void StepLoop::lose_swapped(SequenceId sequence, std::uint32_t computed, TimePoint now) {
-  const std::uint32_t tokens = scheduler_.lose_swapped(sequence, computed);
-  if (parts_.tape != nullptr) parts_.tape->swap_lost(sequence, computed, now);
-  if (const SequenceRecord* s = lifecycle_.store().find(sequence))
-    events_.add(now, SwapLost{s->request->request.id, s->choice, tokens});
 }
 
 // While a failed step's culprit is looked for, its sequences run one at a time: one request cannot end its batch mates.

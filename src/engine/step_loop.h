@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "core/step_time_model.h"
+#include "engine/block_moves.h"
 #include "engine/engine.h"
 #include "engine/event_log.h"
 #include "engine/lifecycle.h"
@@ -73,10 +74,6 @@ class StepLoop {
   CapacityView make_view(TimePoint now);
   StepPlan plan_once(TimePoint now);
   StepPlan make_plan(TimePoint now);
-  void apply_drops(const StepPlan& plan, TimePoint now);
-  bool give_up_tail(const PlanDrop& drop, std::uint32_t computed);
-  void apply_swap_ins(StepPlan& plan, TimePoint now);
-  void lose_swapped(SequenceId sequence, std::uint32_t computed, TimePoint now);
   void keep_one_suspect(StepPlan& plan);
   bool open_sequences(const StepPlan& plan, TimePoint now);
   Result<Reservation> reserve(const StepPlan& plan);
@@ -99,6 +96,7 @@ class StepLoop {
   EventLog events_;
   SwapTraffic swap_;
   Lifecycle lifecycle_;
+  BlockMoves moves_;
 
   StepPlan plan_;              // of the turn under way
   bool plan_is_whole_ = true;  // false: entries were left out to find the one that fails
