@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <unordered_set>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/event.h"
@@ -56,8 +57,14 @@ class EventLog {
   void publish() noexcept {
     if (events_.empty()) return;
     for (EventSink* sink : sinks_) sink->publish(events_);
+    for (Event& event : events_) {
+      if (auto* step = std::get_if<StepCommitted>(&event.what)) spare_plan_ = std::move(step->plan);
+    }
     events_.clear();
   }
+
+  // That of the step that was published last: its lists have the memory that the next plan needs.
+  StepPlan take_spare_plan() noexcept { return std::exchange(spare_plan_, {}); }
 
  private:
   template <typename Kind>
@@ -69,6 +76,7 @@ class EventLog {
   std::vector<Event> events_;
   std::vector<Event> held_;
   std::unordered_set<RequestId> members_;
+  StepPlan spare_plan_;
 };
 
 }  // namespace takt

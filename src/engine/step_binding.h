@@ -1,8 +1,9 @@
 // A plan with its tokens and block tables: what the executor sees. Owns the storage that the BoundStep's spans point
-// to.
+// to, and keeps it from one plan to the next.
 #pragma once
 
-#include <deque>
+#include <cstddef>
+#include <span>
 #include <vector>
 
 #include "core/step.h"
@@ -13,22 +14,21 @@ namespace takt {
 
 class StepBinding {
  public:
-  // Every entry's sequence is in the store and in the reservation. Both must stay as they are while the binding is
-  // used.
-  StepBinding(const StepPlan& plan, SequenceStore& store, const Reservation& reservation, std::size_t groups);
+  explicit StepBinding(std::size_t groups) : groups_(groups) {}
   StepBinding(const StepBinding&) = delete;
   StepBinding& operator=(const StepBinding&) = delete;
 
-  BoundStep step() const { return {id_, entries_, padding_rows_}; }
+  // Every entry's sequence is in the store and in the reservation. Both must stay as they are while the step is used.
+  BoundStep bind(const StepPlan& plan, SequenceStore& store, const Reservation& reservation);
 
  private:
-  std::vector<TokenId> prompt_targets(const SequenceRecord& sequence, const PlanEntry& entry) const;
+  std::span<const TokenId> prompt_targets(const SequenceRecord& sequence, const PlanEntry& entry);
 
-  StepId id_;
-  std::uint32_t padding_rows_ = 0;
+  const std::size_t groups_;
   std::vector<BoundEntry> entries_;
-  std::vector<std::span<const BlockId>> tables_;  // `groups` per entry
-  std::deque<std::vector<TokenId>> targets_;
+  std::vector<std::span<const BlockId>> tables_;  // `groups_` per entry
+  std::vector<std::vector<TokenId>> targets_;
+  std::size_t targets_used_ = 0;
 };
 
 }  // namespace takt

@@ -6,7 +6,6 @@
 
 #include "base/log.h"
 #include "engine/invariants.h"
-#include "engine/step_binding.h"
 
 namespace takt {
 
@@ -39,10 +38,11 @@ StepLoop::StepLoop(StepLoopParts parts, const EngineOptions& options, const Sche
       events_(parts_.sinks, effective.leave == LeaveRule::kWithBatch),
       swap_(std::move(parts_.swap), parts_.executor, parts_.kv, parts_.clock),
       lifecycle_({parts_.executor, parts_.kv, scheduler_, parts_.door, events_, swap_, parts_.tape}),
-      moves_({parts_.kv, scheduler_, lifecycle_, events_, swap_, parts_.tape}) {
+      moves_({parts_.kv, scheduler_, lifecycle_, events_, swap_, parts_.tape}),
+      binding_(parts_.executor.capabilities().groups.size()) {
   if (parts_.tape != nullptr) {
     CapacityView memory = parts_.kv.capacity();
-    memory.swap.total_pages = swap_.view().total_pages;
+    swap_.fill(memory.swap);
     parts_.tape->started(effective, memory, parts_.clock.now());
   }
   update_board(parts_.clock.now());
@@ -65,7 +65,7 @@ StepOutcome StepLoop::turn(std::vector<Command>& commands) noexcept {
       lifecycle_.end_all({ErrorCode::kUnavailable, *fatal_, "model_unavailable"}, now);
       outcome = had_work ? StepOutcome::kFatal : StepOutcome::kNoWork;
     } else if (!lifecycle_.store().empty()) {
-      plan_ = {};
+      clear_plan(plan_);
       outcome = run_step(now);
     }
   } catch (const std::exception& e) {
@@ -122,7 +122,7 @@ std::optional<TimePoint> StepLoop::next_deadline() const {
 }
 
 StepOutcome StepLoop::run_step(TimePoint now) {
-  plan_ = make_plan(now);
+  make_plan(now);
   if (plan_.entries.empty()) return nothing_planned(now);
   keep_one_suspect(plan_);
   if (!open_sequences(plan_, now)) return StepOutcome::kRetryable;
@@ -132,8 +132,7 @@ StepOutcome StepLoop::run_step(TimePoint now) {
   end_idle(now);
   Result<StepResult> result = execute(plan_, reservation.value());
   if (!result.ok()) return step_broke(result.error(), now);
-  Result<std::vector<Staged>> staged = stage(plan_, result.value());
-  if (!staged.ok()) return step_broke(staged.error(), now);
+  if (const Status staged = stage(plan_, result.value()); !staged.ok()) return step_broke(staged.error(), now);
 
   const Duration measured = result.value().measured + swap_.take_copying_time();
   if (plan_is_whole_) parts_.step_time.observe(plan_.features, measured);
@@ -141,8 +140,10 @@ StepOutcome StepLoop::run_step(TimePoint now) {
   ++steps_;
   failed_plans_ = 0;
   const TimePoint end = parts_.clock.now();
-  StepPlan plan = std::exchange(plan_, {});
-  commit(plan, reservation.value(), staged.value(), {now, end, measured});
+  StepPlan plan = std::exchange(plan_, events_.take_spare_plan());
+  clear_plan(plan_);
+  commit(plan, reservation.value(), {now, end, measured});
+  parts_.executor.take_back(std::move(result.value()));
   parts_.board.note_progress(end);
 
   const SchedulerCounts counts = scheduler_.counts();
@@ -173,33 +174,31 @@ StepOutcome StepLoop::nothing_planned(TimePoint now) {
   return StepOutcome::kUnserviceable;
 }
 
-CapacityView StepLoop::make_view(TimePoint now) {
-  CapacityView view = parts_.kv.capacity();
+void StepLoop::look_at_memory(TimePoint now) {
+  const CapacityView counts = parts_.kv.capacity();
+  view_.geometry = counts.geometry;
+  view_.total = counts.total;
+  view_.free = counts.free;
+  view_.evictable = counts.evictable;
+  view_.prefixes.clear();
+  view_.tails.clear();
   for (const SequenceId id : scheduler_.queue_heads(now)) {
     const SequenceRecord* s = lifecycle_.store().find(id);
-    if (s != nullptr) view.prefixes.push_back(parts_.kv.cached_prefix(id, s->known));
+    if (s != nullptr) view_.prefixes.push_back(parts_.kv.cached_prefix(id, s->known));
   }
-  for (const SequenceId id : scheduler_.holders(view)) view.tails.push_back(parts_.kv.held_tail(id));
-  view.swap = swap_.view();
-  return view;
+  for (const SequenceId id : scheduler_.holders(view_)) view_.tails.push_back(parts_.kv.held_tail(id));
+  swap_.fill(view_.swap);
 }
 
-StepPlan StepLoop::plan_once(TimePoint now) {
-  const CapacityView view = make_view(now);
-  StepPlan plan = scheduler_.plan(now, view, parts_.step_time);
-  if (parts_.tape != nullptr) parts_.tape->planned(view, plan, now);
-  return plan;
-}
-
-StepPlan StepLoop::make_plan(TimePoint now) {
-  StepPlan plan;
+void StepLoop::make_plan(TimePoint now) {
   for (int pass = 0; pass < kPlanPasses; ++pass) {
-    plan = plan_once(now);
-    moves_.apply(plan, now);
-    if (!plan.entries.empty() || (plan.drops.empty() && plan.swap_ins.empty())) break;
+    look_at_memory(now);
+    scheduler_.plan(now, view_, parts_.step_time, plan_);
+    if (parts_.tape != nullptr) parts_.tape->planned(view_, plan_, now);
+    moves_.apply(plan_, now);
+    if (!plan_.entries.empty() || (plan_.drops.empty() && plan_.swap_ins.empty())) break;
   }
-  swap_.fetch(plan.fetches, now);
-  return plan;
+  swap_.fetch(plan_.fetches, now);
 }
 
 // While a failed step's culprit is looked for, its sequences run one at a time: one request cannot end its batch mates.
@@ -242,20 +241,19 @@ bool StepLoop::open_sequences(const StepPlan& plan, TimePoint now) {
 }
 
 Result<Reservation> StepLoop::reserve(const StepPlan& plan) {
-  std::vector<ReserveRequest> requests;
-  requests.reserve(plan.entries.size());
+  requests_.clear();
   for (const PlanEntry& entry : plan.entries) {
-    requests.push_back(
+    requests_.push_back(
         {entry.sequence, lifecycle_.store().find(entry.sequence)->known, entry.first_position, entry.cover_tokens});
   }
-  return parts_.kv.reserve(requests);
+  return parts_.kv.reserve(requests_);
 }
 
 Result<StepResult> StepLoop::execute(const StepPlan& plan, const Reservation& reservation) {
-  const StepBinding binding(plan, lifecycle_.store(), reservation, parts_.executor.capabilities().groups.size());
+  const BoundStep step = binding_.bind(plan, lifecycle_.store(), reservation);
   parts_.board.note_executing(true);
   update_board(parts_.clock.now());
-  const Result<StepTicket> ticket = parts_.executor.submit(binding.step());
+  const Result<StepTicket> ticket = parts_.executor.submit(step);
   if (!ticket.ok()) return ticket.error();
   Result<StepResult> result = parts_.executor.collect(ticket.value());
   parts_.board.note_executing(false);
@@ -263,16 +261,19 @@ Result<StepResult> StepLoop::execute(const StepPlan& plan, const Reservation& re
 }
 
 // Everything that can fail or allocate happens here, before any owner of state is changed.
-Result<std::vector<StepLoop::Staged>> StepLoop::stage(const StepPlan& plan, StepResult& result) {
+Status StepLoop::stage(const StepPlan& plan, StepResult& result) {
   if (result.entries.size() != plan.entries.size())
     return Error::internal("The executor answered other entries than it was given.");
-  std::vector<Staged> staged(plan.entries.size());
-  for (std::size_t i = 0; i < staged.size(); ++i) {
+  staged_.clear();
+  staged_.resize(plan.entries.size());
+  tokens_.reserve(plan.entries.size());
+  progress_.reserve(plan.entries.size());
+  for (std::size_t i = 0; i < staged_.size(); ++i) {
     const PlanEntry& entry = plan.entries[i];
     EntryResult& answer = result.entries[i];
     if (answer.sequence != entry.sequence)
       return Error::internal("The executor answered other entries than it was given.");
-    Staged& s = staged[i];
+    Staged& s = staged_[i];
     s.sequence = lifecycle_.store().find(entry.sequence);
     s.computed = entry.first_position + entry.token_count;
     s.prompt_logprobs = std::move(answer.prompt_logprobs);
@@ -295,7 +296,7 @@ Result<std::vector<StepLoop::Staged>> StepLoop::stage(const StepPlan& plan, Step
     if (s.token && known.size() == known.capacity()) known.reserve(known.size() + known.size() / 2 + 16);
   }
   events_.reserve(plan.entries.size() * 6 + 1);
-  return staged;
+  return {};
 }
 
 void StepLoop::stage_sample(Staged& s, EntryResult& answer) const {
@@ -315,23 +316,21 @@ void StepLoop::stage_sample(Staged& s, EntryResult& answer) const {
   if (s.sequence->known.size() + 1 >= s.sequence->request->limit_tokens) s.finish = FinishReason::kLength;
 }
 
-void StepLoop::commit(StepPlan& plan, Reservation& reservation, std::vector<Staged>& staged, const StepSpan& span) {
-  std::vector<CommittedTokens> tokens;
-  std::vector<SequenceProgress> progress;
-  tokens.reserve(staged.size());
-  progress.reserve(staged.size());
-  for (std::size_t i = 0; i < staged.size(); ++i) {
-    Staged& s = staged[i];
+void StepLoop::commit(const StepPlan& plan, Reservation& reservation, const StepSpan& span) {
+  tokens_.clear();
+  progress_.clear();
+  for (std::size_t i = 0; i < staged_.size(); ++i) {
+    Staged& s = staged_[i];
     if (!s.commits) continue;
     if (plan.entries[i].admits) s.waited = scheduler_.waited(s.sequence->id, span.planned);
-    tokens.push_back({s.sequence->id, s.sequence->known, s.computed});
-    progress.push_back(
+    tokens_.push_back({s.sequence->id, s.sequence->known, s.computed});
+    progress_.push_back(
         {s.sequence->id, static_cast<std::uint32_t>(s.sequence->known.size() + (s.token ? 1 : 0)), s.computed});
   }
-  reservation.commit(tokens);
-  scheduler_.commit(plan, progress, span.finished);
-  if (parts_.tape != nullptr) parts_.tape->committed(progress, span.measured, plan_is_whole_, span.finished);
-  for (std::size_t i = 0; i < staged.size(); ++i) publish_entry(plan.entries[i], staged[i], span);
+  reservation.commit(tokens_);
+  scheduler_.commit(plan, progress_, span.finished);
+  if (parts_.tape != nullptr) parts_.tape->committed(progress_, span.measured, plan_is_whole_, span.finished);
+  for (std::size_t i = 0; i < staged_.size(); ++i) publish_entry(plan.entries[i], staged_[i], span);
 }
 
 void StepLoop::publish_entry(const PlanEntry& entry, Staged& staged, const StepSpan& span) {
@@ -441,7 +440,8 @@ void StepLoop::update_board(TimePoint now) {
     entry.oldest_last_token = TimePoint::max();
     entry.stall.step = plan_.id;
     entry.stall.sequences.clear();
-    for (const SequenceView& view_of : scheduler_.look(kHeadsInReport)) {
+    scheduler_.look(kHeadsInReport, looked_at_);
+    for (const SequenceView& view_of : looked_at_) {
       const SequenceRecord& s = *lifecycle_.store().find(view_of.sequence);
       const RequestPhase phase = phase_of(view_of, s);
       if (phase == RequestPhase::kDecode) entry.oldest_last_token = std::min(entry.oldest_last_token, s.last_progress);

@@ -17,6 +17,7 @@
 #include "engine/lifecycle.h"
 #include "engine/mailbox.h"
 #include "engine/status_board.h"
+#include "engine/step_binding.h"
 #include "engine/swap_traffic.h"
 #include "exec/executor.h"
 #include "kv/kv_cache.h"
@@ -71,16 +72,15 @@ class StepLoop {
   void reconfigure(const EngineOptions& options, TimePoint now);
   StepOutcome run_step(TimePoint now);
   StepOutcome nothing_planned(TimePoint now);
-  CapacityView make_view(TimePoint now);
-  StepPlan plan_once(TimePoint now);
-  StepPlan make_plan(TimePoint now);
+  void look_at_memory(TimePoint now);
+  void make_plan(TimePoint now);
   void keep_one_suspect(StepPlan& plan);
   bool open_sequences(const StepPlan& plan, TimePoint now);
   Result<Reservation> reserve(const StepPlan& plan);
   Result<StepResult> execute(const StepPlan& plan, const Reservation& reservation);
-  Result<std::vector<Staged>> stage(const StepPlan& plan, StepResult& result);
+  Status stage(const StepPlan& plan, StepResult& result);
   void stage_sample(Staged& staged, EntryResult& result) const;
-  void commit(StepPlan& plan, Reservation& reservation, std::vector<Staged>& staged, const StepSpan& span);
+  void commit(const StepPlan& plan, Reservation& reservation, const StepSpan& span);
   void publish_entry(const PlanEntry& entry, Staged& staged, const StepSpan& span);
   StepOutcome step_broke(const Error& error, TimePoint now);
   void end_with_fatal(const std::string& reason, TimePoint now);
@@ -97,6 +97,15 @@ class StepLoop {
   SwapTraffic swap_;
   Lifecycle lifecycle_;
   BlockMoves moves_;
+
+  // Kept from step to step for their memory: once they have seen as much work as there is, a step allocates nothing.
+  CapacityView view_;
+  std::vector<ReserveRequest> requests_;
+  StepBinding binding_;
+  std::vector<Staged> staged_;
+  std::vector<CommittedTokens> tokens_;
+  std::vector<SequenceProgress> progress_;
+  std::vector<SequenceView> looked_at_;
 
   StepPlan plan_;              // of the turn under way
   bool plan_is_whole_ = true;  // false: entries were left out to find the one that fails

@@ -88,9 +88,9 @@ std::uint32_t SwapTraffic::arrived_pages(SequenceId sequence) const {
   return static_cast<std::uint32_t>(missing - pages.rbegin());
 }
 
-SwapView SwapTraffic::view() const {
-  SwapView view;
-  if (!store_) return view;
+void SwapTraffic::fill(SwapView& view) const {
+  view.arrivals.clear();
+  if (!store_) return;
   view.total_pages = ledger_->size();
   view.free_pages = ledger_->free_count();
   view.out_pages = store_->room_out();
@@ -100,7 +100,6 @@ SwapView SwapTraffic::view() const {
     if (const std::uint32_t pages = arrived_pages(fetch.sequence); pages > 0)
       view.arrivals.push_back({fetch.sequence, pages});
   }
-  return view;
 }
 
 // The blocks of a page's positions from `position` up to `end`, with where in the page each lies.

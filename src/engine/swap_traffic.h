@@ -28,7 +28,7 @@ class SwapTraffic {
   // Takes note of transfers that are over. Gives the sequences whose pages are lost: a write or a read failed, or what
   // was read is not what was written, or nothing came for too long. They have no page left.
   std::span<const SequenceId> follow(TimePoint now);
-  SwapView view() const;
+  void fill(SwapView& view) const;
 
   // Copies the blocks behind `keep` out; the tables still hold them. False: the sequence has no page left.
   bool copy_out(SequenceId sequence, std::uint32_t keep, std::uint32_t computed);

@@ -58,6 +58,8 @@ class Executor {
 
   // Waits for the step. An error fails the whole step and leaves no trace of it in the sampler state; KV of the step's positions is undefined.
   virtual Result<StepResult> collect(StepTicket ticket) = 0;
+  // The caller is done with a result of collect(): its memory may serve the next one.
+  virtual void take_back(StepResult&& result) noexcept { result.entries.clear(); }
 
   // A block's bytes, for swap, hand-over and checks. `bytes` has exactly block_bytes. Only between steps.
   virtual Status read_block(GroupId group, BlockId block, std::span<std::byte> bytes) const = 0;

@@ -101,10 +101,11 @@ CapacityView KvCache::capacity() const {
   return view;
 }
 
-KvCache::Match KvCache::match_index(const Table& table, std::span<const TokenId> known, std::uint32_t limit) const {
-  Match match;
+void KvCache::match_index(const Table& table, std::span<const TokenId> known, std::uint32_t limit, Match& match) const {
+  match.tokens = 0;
   match.blocks.resize(groups_.size());
-  if (!table.indexing) return match;
+  for (auto& blocks : match.blocks) blocks.clear();
+  if (!table.indexing) return;
   match.tokens = limit;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     const std::uint32_t size = groups_[g].info.block_tokens;
@@ -119,29 +120,29 @@ KvCache::Match KvCache::match_index(const Table& table, std::span<const TokenId>
     }
     match.tokens = geometry_.align_down(std::min(match.tokens, at));
   }
-  return match;
 }
 
-KvCache::Match KvCache::match_source(const Table& table, std::uint32_t limit) const {
-  Match match;
+void KvCache::match_source(const Table& table, std::uint32_t limit, Match& match) const {
+  match.tokens = 0;
   match.blocks.resize(groups_.size());
-  if (!table.options.source) return match;
+  for (auto& blocks : match.blocks) blocks.clear();
+  if (!table.options.source) return;
   const auto source = tables_.find(*table.options.source);
-  if (source == tables_.end()) return match;
+  if (source == tables_.end()) return;
   match.tokens = geometry_.align_down(std::min({limit, table.options.shared_tokens, source->second.computed}));
   match.blocks = source->second.blocks;
-  return match;
 }
 
-KvCache::Match KvCache::match_prefix(const Table& table, std::span<const TokenId> known, std::uint32_t limit) const {
-  Match match = match_source(table, limit);
-  if (match.tokens < limit) {
-    Match indexed = match_index(table, known, limit);
-    if (indexed.tokens > match.tokens) match = std::move(indexed);
+const KvCache::Match& KvCache::match_prefix(const Table& table, std::span<const TokenId> known,
+                                            std::uint32_t limit) const {
+  match_source(table, limit, found_);
+  if (found_.tokens < limit) {
+    match_index(table, known, limit, indexed_);
+    if (indexed_.tokens > found_.tokens) std::swap(found_, indexed_);
   }
-  const GroupCounts blocks = geometry_.blocks_for(match.tokens);
-  for (std::size_t g = 0; g < groups_.size(); ++g) match.blocks[g].resize(blocks.blocks[g]);
-  return match;
+  const GroupCounts blocks = geometry_.blocks_for(found_.tokens);
+  for (std::size_t g = 0; g < groups_.size(); ++g) found_.blocks[g].resize(blocks.blocks[g]);
+  return found_;
 }
 
 CachedPrefix KvCache::cached_prefix(SequenceId sequence, std::span<const TokenId> known) const {
@@ -149,7 +150,7 @@ CachedPrefix KvCache::cached_prefix(SequenceId sequence, std::span<const TokenId
   const auto it = tables_.find(sequence);
   if (it == tables_.end() || known.empty() || !it->second.blocks[0].empty()) return prefix;
   const auto limit = geometry_.align_down(static_cast<std::uint32_t>(known.size() - 1));
-  const Match match = match_prefix(it->second, known, limit);
+  const Match& match = match_prefix(it->second, known, limit);
   prefix.tokens = match.tokens;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     prefix.evictable.blocks[g] =
@@ -212,7 +213,7 @@ std::optional<BlockId> KvCache::take_block(Group& group) noexcept {
 }
 
 bool KvCache::attach_prefix(Table& table, const ReserveRequest& request) {
-  Match match = match_prefix(table, request.known, request.first_position);
+  const Match& match = match_prefix(table, request.known, request.first_position);
   if (match.tokens != request.first_position) return false;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     table.blocks[g].reserve(match.blocks[g].size());
@@ -239,10 +240,11 @@ Result<Reservation> KvCache::reserve(std::span<const ReserveRequest> requests) {
     const auto it = tables_.find(request.sequence);
     if (it == tables_.end()) return Error::internal("A step was planned for a sequence that has no block table.");
     Table& table = it->second;
-    Reservation::Before before{request.sequence, table.computed, {}};
-    for (const auto& blocks : table.blocks) before.blocks.push_back(blocks.size());
+    Before before{request.sequence, table.computed, {}};
+    for (std::size_t g = 0; g < groups_.size(); ++g)
+      before.blocks.blocks[g] = static_cast<std::uint32_t>(table.blocks[g].size());
     const bool empty = table.blocks[0].empty();
-    reservation.before_.push_back(std::move(before));
+    reservation.before_.push_back(before);
     const bool starts_right = empty ? attach_prefix(table, request) : table.computed == request.first_position;
     if (!starts_right) return Error::internal("A step was planned from a position that is not in memory.");
   }
@@ -251,8 +253,9 @@ Result<Reservation> KvCache::reserve(std::span<const ReserveRequest> requests) {
     const GroupCounts needed = geometry_.blocks_for(request.cover_tokens);
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       std::vector<BlockId>& blocks = table.blocks[g];
+      if (needed.blocks[g] > blocks.capacity())
+        blocks.reserve(std::max<std::size_t>(needed.blocks[g], 2 * blocks.capacity()));
       while (blocks.size() < needed.blocks[g]) {
-        blocks.reserve(std::max<std::size_t>(needed.blocks[g], blocks.size() + 1));
         const auto block = take_block(groups_[g]);
         if (!block) return Error::internal("A step was planned with more KV blocks than there are.");
         blocks.push_back(*block);
@@ -316,12 +319,19 @@ Reservation::Reservation(Reservation&& other) noexcept
 
 Reservation::~Reservation() {
   if (cache_ == nullptr) return;
-  for (const Before& before : before_) {
+  for (const KvCache::Before& before : before_) {
     const auto it = cache_->tables_.find(before.sequence);
     if (it == cache_->tables_.end()) continue;
-    for (std::size_t g = 0; g < before.blocks.size(); ++g) cache_->shrink(it->second, g, before.blocks[g]);
+    for (std::size_t g = 0; g < cache_->groups_.size(); ++g) cache_->shrink(it->second, g, before.blocks.blocks[g]);
     it->second.computed = before.computed;
   }
+  end();
+}
+
+// The next reservation has the memory of this one's list.
+void Reservation::end() noexcept {
+  cache_->before_ = std::move(before_);
+  cache_ = nullptr;
 }
 
 std::span<const BlockId> Reservation::table(SequenceId sequence, GroupId group) const {
@@ -330,16 +340,16 @@ std::span<const BlockId> Reservation::table(SequenceId sequence, GroupId group) 
 
 void Reservation::commit(std::span<const CommittedTokens> committed) noexcept {
   if (cache_ == nullptr) return;
-  for (const Before& before : before_) {
+  for (const KvCache::Before& before : before_) {
     KvCache::Table& table = cache_->tables_.find(before.sequence)->second;
     for (std::size_t g = 0; g < table.blocks.size(); ++g) {
-      for (std::size_t i = before.blocks[g]; i < table.blocks[g].size(); ++i) {
+      for (std::size_t i = before.blocks.blocks[g]; i < table.blocks[g].size(); ++i) {
         cache_->groups_[g].pool.commit(table.blocks[g][i]);
       }
     }
   }
   for (const CommittedTokens& tokens : committed) cache_->commit(tokens);
-  cache_ = nullptr;
+  end();
 }
 
 }  // namespace takt

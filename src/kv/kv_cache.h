@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -109,16 +110,23 @@ class KvCache {
     std::vector<std::vector<BlockId>> blocks;   // per group
     std::vector<std::uint32_t> indexed_blocks;  // per group: leading blocks that are in the index
   };
-  // A prefix found in every group; spans of blocks are views of `blocks`.
+  // A prefix found in every group.
   struct Match {
     std::uint32_t tokens = 0;
-    std::vector<std::vector<BlockId>> blocks;
+    std::vector<std::vector<BlockId>> blocks;  // per group
+  };
+  // Of a reserved sequence, before the reservation.
+  struct Before {
+    SequenceId sequence;
+    std::uint32_t computed = 0;
+    GroupCounts blocks;
   };
 
   KvCache(std::vector<KvGroupInfo> groups, const KvOptions& options, const BlockHasher& hasher);
-  Match match_index(const Table& table, std::span<const TokenId> known, std::uint32_t limit) const;
-  Match match_source(const Table& table, std::uint32_t limit) const;
-  Match match_prefix(const Table& table, std::span<const TokenId> known, std::uint32_t limit) const;
+  void match_index(const Table& table, std::span<const TokenId> known, std::uint32_t limit, Match& match) const;
+  void match_source(const Table& table, std::uint32_t limit, Match& match) const;
+  // Valid until the next call.
+  const Match& match_prefix(const Table& table, std::span<const TokenId> known, std::uint32_t limit) const;
   bool attach_prefix(Table& table, const ReserveRequest& request);
   std::optional<BlockId> take_block(Group& group) noexcept;
   void release_block(Group& group, BlockId block, const PrefixIndex::Idle& idle) noexcept;
@@ -134,6 +142,10 @@ class KvCache {
   BlockGeometry geometry_;
   std::vector<Group> groups_;
   std::unordered_map<SequenceId, Table> tables_;
+  // Kept for their memory: what is done for every step allocates nothing.
+  mutable Match found_;
+  mutable Match indexed_;
+  std::vector<Before> before_;
 };
 
 // Blocks taken for one step. Given back on destruction unless committed.
@@ -152,15 +164,11 @@ class Reservation {
 
  private:
   friend class KvCache;
-  struct Before {
-    SequenceId sequence;
-    std::uint32_t computed = 0;
-    std::vector<std::size_t> blocks;  // per group
-  };
-  explicit Reservation(KvCache& cache) : cache_(&cache) {}
+  explicit Reservation(KvCache& cache) : cache_(&cache), before_(std::move(cache.before_)) { before_.clear(); }
+  void end() noexcept;
 
   KvCache* cache_;
-  std::vector<Before> before_;
+  std::vector<KvCache::Before> before_;
 };
 
 }  // namespace takt

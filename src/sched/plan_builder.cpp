@@ -15,7 +15,15 @@ namespace {
 constexpr double kBeforeAllTurns = -1e15;
 constexpr double kMostOfStep = 0.9;  // that a minimum share may be
 
-// Empty as a new one, with the memory of its lists.
+// Of a step, beside what its rows add.
+Duration time_without_rows(const StepTimeModel& model) {
+  const Duration one = model.predict(with_rows({}, 0, 1));
+  const Duration two = model.predict(with_rows({}, 0, 2));
+  return std::max(Duration::zero(), one - (two - one));
+}
+
+}  // namespace
+
 void clear_plan(StepPlan& plan) {
   StepPlan empty;
   empty.entries.swap(plan.entries);
@@ -30,15 +38,6 @@ void clear_plan(StepPlan& plan) {
   empty.waits.clear();
   plan = std::move(empty);
 }
-
-// Of a step, beside what its rows add.
-Duration time_without_rows(const StepTimeModel& model) {
-  const Duration one = model.predict(with_rows({}, 0, 1));
-  const Duration two = model.predict(with_rows({}, 0, 2));
-  return std::max(Duration::zero(), one - (two - one));
-}
-
-}  // namespace
 
 PlanBuilder::PlanBuilder(const PlanInputs& inputs, PlanScratch& scratch, StepPlan& plan)
     : options_(inputs.options),

@@ -51,6 +51,9 @@ struct PlanScratch {
 
 using BatchStep = MinimumShare::Step;
 
+// Empty as a new one, with the memory of its lists.
+void clear_plan(StepPlan& plan);
+
 // Lives for one call; reads the scheduler's state and changes none of it.
 class PlanBuilder {
  public:

@@ -463,6 +463,12 @@ std::uint32_t Scheduler::computed(SequenceId sequence) const {
 
 std::vector<SequenceView> Scheduler::look(std::size_t heads) const {
   std::vector<SequenceView> views;
+  look(heads, views);
+  return views;
+}
+
+void Scheduler::look(std::size_t heads, std::vector<SequenceView>& views) const {
+  views.clear();
   const auto add = [&](const SequenceList& list, std::size_t most) {
     for (auto s = list.begin(); s != list.end() && most > 0; ++s, --most) {
       const WaitAccount* account = account_of(*s);
@@ -475,7 +481,6 @@ std::vector<SequenceView> Scheduler::look(std::size_t heads) const {
   for (const TierQueues& queues : places_.tiers) {
     for (const SequenceList* list : {&queues.resuming, &queues.unstarted, &queues.siblings}) add(*list, heads);
   }
-  return views;
 }
 
 }  // namespace takt

@@ -104,6 +104,7 @@ class Scheduler {
   std::uint64_t unused_cover() const;
   // The running sequences, then up to `heads` of each queue.
   std::vector<SequenceView> look(std::size_t heads) const;
+  void look(std::size_t heads, std::vector<SequenceView>& views) const;
   const TenantLedger& ledger(Tier tier) const { return places_.of(tier).ledger; }
   const SchedulerOptions& options() const { return options_; }
 

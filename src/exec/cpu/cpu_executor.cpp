@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "base/cpu_topology.h"
 #include "sampling/logprobs.h"
@@ -94,7 +96,7 @@ Result<StepResult> CpuExecutor::collect(StepTicket ticket) {
   if (!step_submitted_ || ticket.id != step_.id) return Error::internal("no such step");
   step_submitted_ = false;
   const TimePoint start = clock_.now();
-  StepResult result;
+  StepResult result = std::exchange(spare_, {});
   result.id = step_.id;
   try {
     if (Status status = compute(result); !status) return status.error();
@@ -106,6 +108,7 @@ Result<StepResult> CpuExecutor::collect(StepTicket ticket) {
 }
 
 Status CpuExecutor::compute(StepResult& result) {
+  result.entries.clear();
   result.entries.resize(step_.entries.size());
   for (std::size_t i = 0; i < step_.entries.size(); ++i) result.entries[i].sequence = step_.entries[i].sequence;
   if (step_.entries.empty()) return {};
@@ -130,9 +133,10 @@ Status CpuExecutor::finish_rows(std::span<const LogitRow> rows, StepResult& resu
   const Compute compute = runtime_.compute();
   if (Status status = model_.decoder->logits(compute, tile_rows_, workspace_, logits); !status) return status;
   outcomes_.assign(rows.size(), {});
-  runtime_.pool->run(rows.size(), [&](std::size_t i, int worker) {
+  const auto finish = [&](std::size_t i, int worker) {
     finish_row(rows[i], {logits.row(i), logits.cols}, scratch_[static_cast<std::size_t>(worker)], outcomes_[i]);
-  });
+  };
+  runtime_.pool->run(rows.size(), std::cref(finish));  // by reference: nothing is allocated for it
   for (std::size_t i = 0; i < rows.size(); ++i) {
     EntryResult& entry = result.entries[rows[i].entry];
     if (entry.outcome == EntryOutcome::kFailed) continue;

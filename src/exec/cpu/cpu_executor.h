@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -37,6 +38,7 @@ class CpuExecutor final : public Executor {
   void close(SequenceId sequence) noexcept override;
   Result<StepTicket> submit(const BoundStep& step) override;
   Result<StepResult> collect(StepTicket ticket) override;
+  void take_back(StepResult&& result) noexcept override { spare_ = std::move(result); }
   Status read_block(GroupId group, BlockId block, std::span<std::byte> bytes) const override;
   Status write_block(GroupId group, BlockId block, std::span<const std::byte> bytes) override;
 
@@ -64,6 +66,7 @@ class CpuExecutor final : public Executor {
   BoundStep step_;
   StepBatch batch_;
   std::vector<SamplerState*> samplers_;  // per entry of the step
+  StepResult spare_;                     // of an earlier step, for its memory
 
   DecoderWorkspace workspace_;
   AlignedBuffer logits_;

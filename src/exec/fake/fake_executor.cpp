@@ -83,7 +83,9 @@ class FakeExecutor final : public Executor {
     if (Status valid = check(step); !valid.ok()) return valid.error();
 
     const TimePoint start = clock_.now();
-    Pending pending{failure, {step.id, {}, {}}};
+    Pending pending{failure, std::exchange(spare_, {})};
+    pending.result.id = step.id;
+    pending.result.entries.clear();
     Duration cost = script_.step_cost + script_.token_cost * step.padding_rows +
                     (failure == FakeFailure::kStall ? script_.stall : Duration::zero());
     for (const BoundEntry& entry : step.entries) write(entry);
@@ -108,6 +110,8 @@ class FakeExecutor final : public Executor {
       return Error::internal("The script fails this step.");
     return std::move(pending.result);
   }
+
+  void take_back(StepResult&& result) noexcept override { spare_ = std::move(result); }
 
   Status read_block(GroupId group, BlockId block, std::span<std::byte> bytes) const override {
     if (Status valid = check_block(group, block, bytes.size()); !valid.ok()) return valid;
@@ -296,6 +300,7 @@ class FakeExecutor final : public Executor {
   std::vector<std::vector<Cell>> cells_;  // per group
   std::unordered_map<SequenceId, SequenceSpec> sequences_;
   std::optional<Pending> pending_;
+  StepResult spare_;  // of an earlier step, for its memory
   bool failed_once_ = false;
   bool gone_ = false;
 };

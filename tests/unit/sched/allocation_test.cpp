@@ -2,71 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdlib>
-#include <deque>
-#include <new>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "sched/scheduler.h"
+#include "support/allocation_counter.h"
 #include "support/plain_step_time.h"
-
-namespace {
-
-std::uint64_t allocations = 0;
-
-void* counted(std::size_t bytes) {
-  ++allocations;
-  if (void* memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-
-void* counted(std::size_t bytes, std::align_val_t alignment) {
-  ++allocations;
-  const auto align = static_cast<std::size_t>(alignment);
-  if (void* memory = std::aligned_alloc(align, (bytes + align - 1) / align * align)) return memory;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  return counted(bytes);
-}
-void* operator new[](std::size_t bytes) {
-  return counted(bytes);
-}
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return counted(bytes, alignment);
-}
-void* operator new[](std::size_t bytes, std::align_val_t alignment) {
-  return counted(bytes, alignment);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
 
 namespace takt {
 namespace {
@@ -108,12 +50,12 @@ class WarmScheduler {
     view_.prefixes.clear();
     view_.tails.clear();
     view_.free.blocks[0] = view_.total.blocks[0] - used_;
-    const std::uint64_t before = allocations;
+    const std::uint64_t before = testing::allocation_count;
     for (const SequenceId id : scheduler_.queue_heads(now_)) view_.prefixes.push_back({id, 0, {}});
     for (const SequenceId id : scheduler_.holders(view_)) view_.tails.push_back({id, 0});
     scheduler_.plan(now_, view_, model_, plan_);
     scheduler_.apply_drops(plan_, now_);
-    const std::uint64_t planned = allocations;
+    const std::uint64_t planned = testing::allocation_count;
     for (const PlanDrop& drop : plan_.drops) cover(known_[drop.sequence.value], drop.keep_tokens);
     progress_.clear();
     for (const PlanEntry& e : plan_.entries) {
@@ -123,9 +65,9 @@ class WarmScheduler {
       progress_.push_back({e.sequence, s.known, e.first_position + e.token_count});
     }
     now_ += plan_.predicted + Duration(1);
-    const std::uint64_t commits = allocations;
+    const std::uint64_t commits = testing::allocation_count;
     scheduler_.commit(plan_, progress_, now_);
-    const std::uint64_t made = (planned - before) + (allocations - commits);
+    const std::uint64_t made = (planned - before) + (testing::allocation_count - commits);
     ended_ = 0;
     for (const PlanEntry& e : plan_.entries) {
       Sequence& s = known_[e.sequence.value];
