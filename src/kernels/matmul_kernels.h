@@ -47,12 +47,15 @@ struct MatmulKernels {
 
   // Weights are read once, in one stream, while the arithmetic of earlier blocks runs; the hardware's own prefetching
   // stops at each page. Behind the stripe the next one follows, which is most often the same thread's next work.
+  // Lines are asked for a few at a time, beside each block of 32: all those of a stripe block at once fill the queue of
+  // outstanding loads, and the arithmetic behind them waits.
   static constexpr std::size_t kPrefetchBytes = 3072;
-  template <typename Stripe>
-  static void prefetch_ahead(const Stripe& block) {
-    const std::uintptr_t ahead = reinterpret_cast<std::uintptr_t>(&block) + kPrefetchBytes;  // may lie behind the end
-    for (std::size_t at = 0; at < sizeof(Stripe); at += 64)
-      __builtin_prefetch(reinterpret_cast<const void*>(ahead + at));
+  template <typename Format>
+  static void prefetch_ahead(const typename Format::Stripe& stripe, std::size_t block) {
+    constexpr std::size_t kPart = sizeof(typename Format::Stripe) / Format::kBlocks;
+    const std::uintptr_t ahead =
+        reinterpret_cast<std::uintptr_t>(&stripe) + kPrefetchBytes + block * kPart;  // may lie behind the end
+    for (std::size_t at = 0; at < kPart; at += 64) __builtin_prefetch(reinterpret_cast<const void*>(ahead + at));
   }
 
   static constexpr int kOffsetUnit = 8;  // of QuantisedRows::offsets
@@ -216,10 +219,11 @@ struct MatmulKernels {
       F acc[R];
       for (int r = 0; r < R; ++r) acc[r] = L::broadcast(0.0F);
       for (std::size_t block = 0; block < p.blocks; ++stripe) {
-        if (first == 0) prefetch_ahead(*stripe);
         const Format format(*stripe);
-        for (std::size_t i = 0; i < Format::kBlocks; ++i, ++block)
+        for (std::size_t i = 0; i < Format::kBlocks; ++i, ++block) {
+          if (first == 0) prefetch_ahead<Format>(*stripe, i);
           add_block<R>(*stripe, format, i, p.x, first * p.x.value_stride + block * kActivationBlock, at + block, acc);
+        }
       }
       store_rows<R>(p, first, acc);
     }
