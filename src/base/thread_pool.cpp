@@ -15,6 +15,16 @@ constexpr std::uint64_t kOpen = std::uint64_t{1} << 31U;
 constexpr std::uint64_t kJoined = kOpen - 1;
 constexpr unsigned kGenerationShift = 32;
 
+// Of Range::bounds.
+constexpr unsigned kFirstShift = 32;
+constexpr std::uint64_t kOneItem = std::uint64_t{1} << kFirstShift;
+constexpr std::uint64_t bounds_of(std::uint64_t first, std::uint64_t end) { return first << kFirstShift | end; }
+constexpr std::uint64_t first_of(std::uint64_t bounds) { return bounds >> kFirstShift; }
+constexpr std::uint64_t end_of(std::uint64_t bounds) { return bounds & (kOneItem - 1); }
+constexpr std::uint64_t left_of(std::uint64_t bounds) {
+  return first_of(bounds) < end_of(bounds) ? end_of(bounds) - first_of(bounds) : 0;
+}
+
 inline void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -25,7 +35,7 @@ inline void relax() {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads) : ranges_(std::make_unique<Range[]>(static_cast<std::size_t>(std::max(1, threads)))) {
   for (int i = 1; i < std::max(1, threads); ++i) workers_.emplace_back([this, i] { work(i); });
 }
 
@@ -37,6 +47,7 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::take_items(int worker) {
+  if (dealing_ == Dealing::kNeighbours) return take_neighbours(worker);
   for (;;) {
     const std::size_t item = next_.fetch_add(1, std::memory_order_relaxed);
     if (item >= items_) return;
@@ -44,15 +55,57 @@ void ThreadPool::take_items(int worker) {
   }
 }
 
-void ThreadPool::run(std::size_t items, const std::function<void(std::size_t, int)>& task) {
+void ThreadPool::take_neighbours(int worker) {
+  Range& own = ranges_[static_cast<std::size_t>(worker)];
+  do {
+    for (;;) {
+      const std::uint64_t before = own.bounds.fetch_add(kOneItem, std::memory_order_relaxed);
+      if (left_of(before) == 0) break;
+      (*task_)(first_of(before), worker);
+    }
+  } while (take_over_half(own));
+}
+
+// Only the owner of an empty range fills it, and an item is never dealt twice, so a range that looks unchanged is.
+bool ThreadPool::take_over_half(Range& own) {
+  for (;;) {
+    Range* richest = nullptr;
+    std::uint64_t bounds = 0;
+    for (int i = 0; i < threads(); ++i) {
+      Range& range = ranges_[static_cast<std::size_t>(i)];
+      const std::uint64_t seen = range.bounds.load(std::memory_order_relaxed);
+      if (left_of(seen) > left_of(bounds)) {
+        richest = &range;
+        bounds = seen;
+      }
+    }
+    if (richest == nullptr) return false;
+    const std::uint64_t middle = end_of(bounds) - (left_of(bounds) + 1) / 2;
+    if (richest->bounds.compare_exchange_weak(bounds, bounds_of(first_of(bounds), middle), std::memory_order_relaxed)) {
+      own.bounds.store(bounds_of(middle, end_of(bounds)), std::memory_order_relaxed);
+      return true;
+    }
+  }
+}
+
+void ThreadPool::deal(std::size_t items, Dealing dealing) {
+  dealing_ = dealing;
+  items_ = items;
+  next_.store(0, std::memory_order_relaxed);
+  if (dealing != Dealing::kNeighbours) return;
+  const auto parts = static_cast<std::size_t>(threads());
+  for (std::size_t i = 0; i < parts; ++i)
+    ranges_[i].bounds.store(bounds_of(items * i / parts, items * (i + 1) / parts), std::memory_order_relaxed);
+}
+
+void ThreadPool::run(std::size_t items, const Task& task, Dealing dealing) {
   if (items == 0) return;
   if (workers_.empty() || items == 1) {
     for (std::size_t i = 0; i < items; ++i) task(i, 0);
     return;
   }
   task_ = &task;
-  items_ = items;
-  next_.store(0, std::memory_order_relaxed);
+  deal(items, dealing);
   const std::uint32_t generation = generation_.load(std::memory_order_relaxed) + 1;
   run_state_.store((std::uint64_t{generation} << kGenerationShift) | kOpen, std::memory_order_release);
   generation_.store(generation, std::memory_order_release);

@@ -24,19 +24,39 @@ class ThreadPool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
+  using Task = std::function<void(std::size_t item, int worker)>;
+
   // worker is in [0, threads()); 0 is the caller.
-  void run(std::size_t items, const std::function<void(std::size_t item, int worker)>& task);
+  void run(std::size_t items, const Task& task) { run(items, task, Dealing::kShared); }
+
+  // The same, but the items are dealt as a run of neighbours to each thread, which takes them in ascending order: for
+  // items whose data lie one after the other. A thread that has done its own takes over the second half of what the
+  // slowest has left. At most 2^32 - 1 items.
+  void run_neighbours(std::size_t items, const Task& task) { run(items, task, Dealing::kNeighbours); }
 
  private:
+  enum class Dealing : std::uint8_t { kShared, kNeighbours };
+
+  // Items of a thread that nobody has taken: the first in the high half, the end in the low one.
+  struct alignas(64) Range {
+    std::atomic<std::uint64_t> bounds{0};
+  };
+
+  void run(std::size_t items, const Task& task, Dealing dealing);
+  void deal(std::size_t items, Dealing dealing);
   void work(int worker);
   void take_items(int worker);
+  void take_neighbours(int worker);
+  bool take_over_half(Range& own);
   bool join(std::uint32_t generation);
   void leave();
 
   std::vector<std::thread> workers_;
-  const std::function<void(std::size_t, int)>* task_ = nullptr;
+  const Task* task_ = nullptr;
+  Dealing dealing_ = Dealing::kShared;
   std::size_t items_ = 0;
-  std::atomic<std::size_t> next_{0};
+  std::atomic<std::size_t> next_{0};  // of kShared
+  std::unique_ptr<Range[]> ranges_;   // of kNeighbours, one per thread
   std::atomic<std::uint32_t> generation_{0};  // of the newest run: what workers wait for
   std::atomic<std::uint64_t> run_state_{0};   // generation, whether workers may still join, how many are in
   std::atomic<bool> stop_{false};

@@ -12,22 +12,32 @@ namespace {
 constexpr std::size_t kRowTile = 64;       // rows of one kernel call on quantised stripes
 constexpr std::size_t kPanelRows = 512;    // rows that share one unpacked tile of floats
 constexpr std::size_t kTileDepth = 256;    // k of such a tile; a multiple of every block length
-constexpr std::size_t kTaskBytes = 24576;  // weights of a task at least: far more than handing it out costs
-constexpr std::size_t kTasksPerThread =
-    4;  // where there is enough work, so that a slow thread leaves the rest to others
+constexpr std::size_t kItemBytes = 8192;   // weights of an item times its rows, at least: far more than taking it costs
 
-struct Task {
-  const Compute* compute;
-  std::span<const Product> products;
-  std::array<std::size_t, kMostProducts> first;    // first task of each product
-  std::array<std::size_t, kMostProducts> stripes;  // stripes per task
+// An item is some stripes times some rows; those of a stripe follow each other, so that it stays in the cache.
+struct ItemsOfProduct {
+  std::size_t first = 0;    // item
+  std::size_t stripes = 1;  // per item
+  std::size_t rows = 1;     // per item
+  std::size_t row_parts = 1;
 };
 
-void copy_lanes(const float* lanes, std::size_t rows, const Product& p, std::size_t stripe, std::size_t first_row) {
+struct Run {
+  const Compute* compute;
+  std::span<const Product> products;
+  std::array<ItemsOfProduct, kMostProducts> items;
+};
+
+struct RowRange {
+  std::size_t first;
+  std::size_t count;
+};
+
+void copy_lanes(const float* lanes, RowRange rows, const Product& p, std::size_t stripe) {
   const std::size_t column = stripe * kLanes;
   const std::size_t count = std::min(kLanes, p.out.cols - column);
-  for (std::size_t r = 0; r < rows; ++r)
-    std::memcpy(p.out.row(first_row + r) + column, lanes + r * kLanes, count * sizeof(float));
+  for (std::size_t r = 0; r < rows.count; ++r)
+    std::memcpy(p.out.row(rows.first + r) + column, lanes + r * kLanes, count * sizeof(float));
 }
 
 using StripeKernel = void (*)(const StripeProduct&);
@@ -58,18 +68,15 @@ StripeKernel stripe_kernel(const KernelTable& kernels, TensorType type) {
   }
 }
 
-void quantised_stripe(const KernelTable& kernels, const Product& p, std::size_t stripe) {
+// At most kRowTile rows.
+void quantised_stripe(const KernelTable& kernels, const Product& p, std::size_t stripe, RowRange rows) {
   alignas(64) float lanes[kRowTile * kLanes];
-  const StripeKernel kernel = stripe_kernel(kernels, p.weights->type());
-  for (std::size_t row = 0; row < p.out.rows; row += kRowTile) {
-    const std::size_t rows = std::min(kRowTile, p.out.rows - row);
-    kernel({.stripe = p.weights->stripe(stripe),
-            .blocks = p.weights->cols() / kActivationBlock,
-            .x = p.x->quantised(row),
-            .rows = rows,
-            .out = lanes});
-    copy_lanes(lanes, rows, p, stripe, row);
-  }
+  stripe_kernel(kernels, p.weights->type())({.stripe = p.weights->stripe(stripe),
+                                             .blocks = p.weights->cols() / kActivationBlock,
+                                             .x = p.x->quantised(rows.first),
+                                             .rows = rows.count,
+                                             .out = lanes});
+  copy_lanes(lanes, rows, p, stripe);
 }
 
 // 16 rows of the file from k on, as [depth][16]; rows beyond the matrix are zero.
@@ -106,40 +113,54 @@ const float* float_tile(const KernelTable& kernels, const PackedMatrix& weights,
   }
 }
 
-void float_stripe(const KernelTable& kernels, const Product& p, std::size_t stripe) {
+// At most kPanelRows rows.
+void float_stripe(const KernelTable& kernels, const Product& p, std::size_t stripe, RowRange rows) {
   alignas(64) float tile[kTileDepth * kLanes];
   alignas(64) float sums[kPanelRows * kLanes];
   const ConstMatrixView& x = p.x->values();
-  for (std::size_t row = 0; row < x.rows; row += kPanelRows) {
-    const std::size_t rows = std::min(kPanelRows, x.rows - row);
-    std::fill_n(sums, rows * kLanes, 0.0F);
-    for (std::size_t k = 0; k < x.cols; k += kTileDepth) {
-      const std::size_t depth = std::min(kTileDepth, x.cols - k);
-      kernels.tile_f32({.tile = float_tile(kernels, *p.weights, stripe, k, depth, tile),
-                        .depth = depth,
-                        .x = x.row(row) + k,
-                        .x_stride = x.stride,
-                        .rows = rows,
-                        .sums = sums});
-    }
-    copy_lanes(sums, rows, p, stripe, row);
+  std::fill_n(sums, rows.count * kLanes, 0.0F);
+  for (std::size_t k = 0; k < x.cols; k += kTileDepth) {
+    const std::size_t depth = std::min(kTileDepth, x.cols - k);
+    kernels.tile_f32({.tile = float_tile(kernels, *p.weights, stripe, k, depth, tile),
+                      .depth = depth,
+                      .x = x.row(rows.first) + k,
+                      .x_stride = x.stride,
+                      .rows = rows.count,
+                      .sums = sums});
   }
+  copy_lanes(sums, rows, p, stripe);
 }
 
-void run_task(const Task& task, std::size_t index) {
+void compute_item(const Run& run, std::size_t index) {
   std::size_t which = 0;
-  while (which + 1 < task.products.size() && index >= task.first[which + 1]) ++which;
-  const Product& product = task.products[which];
-  const std::size_t begin = (index - task.first[which]) * task.stripes[which];
-  const std::size_t end = std::min(begin + task.stripes[which], product.weights->stripes());
+  while (which + 1 < run.products.size() && index >= run.items[which + 1].first) ++which;
+  const Product& product = run.products[which];
+  const ItemsOfProduct& items = run.items[which];
+  const std::size_t place = index - items.first;
+  const std::size_t begin = place / items.row_parts * items.stripes;
+  const std::size_t end = std::min(begin + items.stripes, product.weights->stripes());
+  const std::size_t first_row = place % items.row_parts * items.rows;
+  const RowRange rows{first_row, std::min(items.rows, product.out.rows - first_row)};
   const bool quantised = product.weights->activation_formats() != ActivationFormats::kNone;
   for (std::size_t stripe = begin; stripe < end; ++stripe) {
     if (quantised) {
-      quantised_stripe(task.compute->kernels, product, stripe);
+      quantised_stripe(run.compute->kernels, product, stripe, rows);
     } else {
-      float_stripe(task.compute->kernels, product, stripe);
+      float_stripe(run.compute->kernels, product, stripe, rows);
     }
   }
+}
+
+// How a product is cut, and into how many items.
+std::size_t cut(const Product& product, ItemsOfProduct& items) {
+  const PackedMatrix& w = *product.weights;
+  const std::size_t rows = product.out.rows;
+  if (rows == 0) return 0;
+  const bool quantised = w.activation_formats() != ActivationFormats::kNone;
+  items.rows = std::min(rows, quantised ? kRowTile : kPanelRows);
+  items.row_parts = (rows + items.rows - 1) / items.rows;
+  items.stripes = kItemBytes / std::max<std::size_t>(1, w.read_bytes() / w.stripes() * items.rows) + 1;
+  return (w.stripes() + items.stripes - 1) / items.stripes * items.row_parts;
 }
 
 Status check(const Product& p) {
@@ -161,20 +182,13 @@ Status matmul(const Compute& compute, std::span<const Product> products) {
   for (const Product& p : products) {
     if (Status status = check(p); !status) return status;
   }
-  Task task{&compute, products, {}, {}};
-  const std::size_t threads = static_cast<std::size_t>(compute.pool.threads());
-  std::size_t tasks = 0;
+  Run run{&compute, products, {}};
+  std::size_t items = 0;
   for (std::size_t i = 0; i < products.size(); ++i) {
-    const PackedMatrix& w = *products[i].weights;
-    const std::size_t work =
-        std::max<std::size_t>(1, w.read_bytes() / w.stripes()) * std::max<std::size_t>(1, products[i].out.rows);
-    const std::size_t by_size = kTaskBytes / work + 1;
-    const std::size_t by_threads = std::max<std::size_t>(1, w.stripes() / (kTasksPerThread * threads));
-    task.first[i] = tasks;
-    task.stripes[i] = std::min(by_size, by_threads);
-    tasks += products[i].out.rows == 0 ? 0 : (w.stripes() + task.stripes[i] - 1) / task.stripes[i];
+    run.items[i].first = items;
+    items += cut(products[i], run.items[i]);
   }
-  compute.pool.run(tasks, [&task](std::size_t index, int) { run_task(task, index); });
+  compute.pool.run_neighbours(items, [&run](std::size_t index, int) { compute_item(run, index); });
   return {};
 }
 

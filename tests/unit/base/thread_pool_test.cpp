@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <thread>
 #include <vector>
 
 namespace takt {
@@ -23,6 +24,46 @@ TEST(ThreadPool, RunsEveryItemExactlyOnce) {
       });
       for (auto& h : hits) EXPECT_EQ(h.load(), 1);
     }
+  }
+}
+
+TEST(ThreadPool, RunsEveryNeighbourExactlyOnce) {
+  for (int threads = 1; threads <= 5; ++threads) {
+    ThreadPool pool(threads);
+    for (std::size_t items : {0u, 1u, 2u, 3u, 7u, 100u, 1001u}) {
+      std::vector<std::atomic<int>> hits(items);
+      pool.run_neighbours(items, [&](std::size_t i, int worker) {
+        EXPECT_GE(worker, 0);
+        EXPECT_LT(worker, threads);
+        hits[i].fetch_add(1);
+      });
+      for (auto& h : hits) EXPECT_EQ(h.load(), 1);
+    }
+  }
+}
+
+TEST(ThreadPool, ManyShortRunsOfNeighboursInARow) {
+  ThreadPool pool(4);
+  std::atomic<long> sum{0};
+  for (int round = 0; round < 2000; ++round)
+    pool.run_neighbours(13, [&](std::size_t i, int) { sum += static_cast<long>(i); });
+  EXPECT_EQ(sum.load(), 2000L * 78);
+}
+
+// The caller's first item ends only when all others are done: those of its own run have to be taken over.
+TEST(ThreadPool, TheNeighboursOfAThreadThatIsHeldUpAreTakenOver) {
+  ThreadPool pool(2);
+  constexpr std::size_t kItems = 64;
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<std::size_t> done{0};
+    std::atomic<bool> held{false};
+    pool.run_neighbours(kItems, [&](std::size_t, int worker) {
+      if (worker == 0 && !held.exchange(true)) {
+        while (done.load() < kItems - 1) std::this_thread::yield();
+      }
+      done.fetch_add(1);
+    });
+    EXPECT_EQ(done.load(), kItems);
   }
 }
 
