@@ -22,7 +22,7 @@ class ModelBench {
   }
 
   // The exit code. TAKT_ISA chooses the instruction set.
-  int run(int argc, char** argv, const std::function<Status(SpeedProbe&)>& measure) {
+  int run(int argc, char** argv, const std::function<Status(SpeedProbe&, CpuExecutor&)>& measure) {
     CLI11_PARSE(app, argc, argv);
     SteadyClock clock;
     const TimePoint start = clock.now();
@@ -33,7 +33,7 @@ class ModelBench {
                 std::string(isa_name(runtime.isa)).c_str(), runtime.pool->threads(),
                 static_cast<double>((*executor)->memory_plan().weight_bytes) / 1e6);
     SpeedProbe probe(**executor);
-    const Status status = measure(probe);
+    const Status status = measure(probe, **executor);
     return status ? 0 : fail(status.error());
   }
 

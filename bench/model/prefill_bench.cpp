@@ -10,7 +10,7 @@ int run(int argc, char** argv) {
   PrefillLoad load;
   bench.app.add_option("--tokens", lengths, "Lengths of the prompt")->delimiter(',');
   bench.app.add_option("--chunk", load.chunk_tokens, "Rows of a step");
-  return bench.run(argc, argv, [&](SpeedProbe& probe) -> Status {
+  return bench.run(argc, argv, [&](SpeedProbe& probe, CpuExecutor&) -> Status {
     for (const std::uint32_t tokens : lengths) {
       load.tokens = tokens;
       const auto rate = probe.prefill(load, bench.rounds);

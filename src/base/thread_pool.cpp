@@ -35,6 +35,21 @@ inline void relax() {
 
 }  // namespace
 
+class ThreadPool::BusyScope {
+ public:
+  explicit BusyScope(ThreadPool& pool) : pool_(pool), start_(pool.counts_busy_ ? SteadyClock().now() : TimePoint()) {}
+  ~BusyScope() {
+    if (pool_.counts_busy_)
+      pool_.busy_ns_.fetch_add((SteadyClock().now() - start_).count(), std::memory_order_relaxed);
+  }
+  BusyScope(const BusyScope&) = delete;
+  BusyScope& operator=(const BusyScope&) = delete;
+
+ private:
+  ThreadPool& pool_;
+  TimePoint start_;
+};
+
 ThreadPool::ThreadPool(int threads) : ranges_(std::make_unique<Range[]>(static_cast<std::size_t>(std::max(1, threads)))) {
   for (int i = 1; i < std::max(1, threads); ++i) workers_.emplace_back([this, i] { work(i); });
 }
@@ -47,7 +62,15 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::take_items(int worker) {
-  if (dealing_ == Dealing::kNeighbours) return take_neighbours(worker);
+  const BusyScope busy(*this);
+  if (dealing_ == Dealing::kNeighbours) {
+    take_neighbours(worker);
+  } else {
+    take_shared(worker);
+  }
+}
+
+void ThreadPool::take_shared(int worker) {
   for (;;) {
     const std::size_t item = next_.fetch_add(1, std::memory_order_relaxed);
     if (item >= items_) return;
@@ -98,12 +121,14 @@ void ThreadPool::deal(std::size_t items, Dealing dealing) {
     ranges_[i].bounds.store(bounds_of(items * i / parts, items * (i + 1) / parts), std::memory_order_relaxed);
 }
 
+void ThreadPool::run_here(std::size_t items, const Task& task) {
+  const BusyScope busy(*this);
+  for (std::size_t i = 0; i < items; ++i) task(i, 0);
+}
+
 void ThreadPool::run(std::size_t items, const Task& task, Dealing dealing) {
   if (items == 0) return;
-  if (workers_.empty() || items == 1) {
-    for (std::size_t i = 0; i < items; ++i) task(i, 0);
-    return;
-  }
+  if (workers_.empty() || items == 1) return run_here(items, task);
   task_ = &task;
   deal(items, dealing);
   const std::uint32_t generation = generation_.load(std::memory_order_relaxed) + 1;

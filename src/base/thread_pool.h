@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
+
 namespace takt {
 
 // run(n, task) calls task(i, worker) for every i in [0, n) exactly once, spread over the team, and returns when all are
@@ -34,8 +36,15 @@ class ThreadPool {
   // slowest has left. At most 2^32 - 1 items.
   void run_neighbours(std::size_t items, const Task& task) { run(items, task, Dealing::kNeighbours); }
 
+  // Whether the time that threads spend on items is counted; only between runs.
+  void count_busy(bool on) { counts_busy_ = on; }
+  // That time, summed over the threads.
+  Duration busy() const { return Duration(busy_ns_.load(std::memory_order_relaxed)); }
+
  private:
   enum class Dealing : std::uint8_t { kShared, kNeighbours };
+
+  class BusyScope;
 
   // Items of a thread that nobody has taken: the first in the high half, the end in the low one.
   struct alignas(64) Range {
@@ -45,7 +54,9 @@ class ThreadPool {
   void run(std::size_t items, const Task& task, Dealing dealing);
   void deal(std::size_t items, Dealing dealing);
   void work(int worker);
+  void run_here(std::size_t items, const Task& task);
   void take_items(int worker);
+  void take_shared(int worker);
   void take_neighbours(int worker);
   bool take_over_half(Range& own);
   bool join(std::uint32_t generation);
@@ -60,6 +71,8 @@ class ThreadPool {
   std::atomic<std::uint32_t> generation_{0};  // of the newest run: what workers wait for
   std::atomic<std::uint64_t> run_state_{0};   // generation, whether workers may still join, how many are in
   std::atomic<bool> stop_{false};
+  bool counts_busy_ = false;
+  std::atomic<std::int64_t> busy_ns_{0};
 };
 
 }  // namespace takt

@@ -11,6 +11,7 @@
 #include "kernels/attention.h"
 #include "kernels/matrix_view.h"
 #include "kernels/rows.h"
+#include "model/phase_times.h"
 
 namespace takt {
 
@@ -62,6 +63,11 @@ class DecoderWorkspace {
   Activations activations;
   AttentionWorkspace attention;
   RopeAngles rope;
+  PhaseTimes* phases = nullptr;  // null: not measured
+
+  void enter(StepPhase phase) {
+    if (phases != nullptr) phases->enter(phase);
+  }
 
  private:
   struct Extent {

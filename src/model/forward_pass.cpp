@@ -23,6 +23,7 @@ void add_bias_of(const Compute& compute, const Linear& linear, MatrixView out) {
 ForwardPass::ForwardPass(const Compute& compute, const StepRows& rows, const KvBlocks& cache,
                          DecoderWorkspace& workspace)
     : compute_(compute), rows_(rows), cache_(cache), workspace_(workspace) {
+  workspace_.enter(StepPhase::kOther);
   if (rows.tokens.size() > workspace.limits().rows || rows.positions.size() != rows.tokens.size()) {
     status_ = Error::internal("a step of " + std::to_string(rows.tokens.size()) + " rows in a workspace for " +
                               std::to_string(workspace.limits().rows));
@@ -38,14 +39,17 @@ void ForwardPass::embed(const Linear& table) {
 }
 
 void ForwardPass::normalise(const std::vector<float>& weight, float epsilon) {
+  workspace_.enter(StepPhase::kNormalise);
   if (status_.ok()) rms_norm(compute_, view(Buffer::kHidden), weight.data(), epsilon, view(Buffer::kNormalised));
 }
 
-void ForwardPass::project(MatrixView input, std::initializer_list<Projection> projections) {
+void ForwardPass::project(StepPhase phase, MatrixView input, std::initializer_list<Projection> projections) {
   if (!status_.ok()) return;
+  workspace_.enter(StepPhase::kNormalise);
   ActivationFormats formats = ActivationFormats::kNone;
   for (const Projection& projection : projections) formats = formats | formats_of(*projection.linear);
   check(workspace_.activations.assign(compute_, input, formats));
+  workspace_.enter(phase);
   std::array<Product, kMostProducts> products{};
   std::size_t count = 0;
   for (const Projection& projection : projections) {
@@ -56,12 +60,13 @@ void ForwardPass::project(MatrixView input, std::initializer_list<Projection> pr
 }
 
 void ForwardPass::project_queries_keys_values(const Linear& q, const Linear& k, const Linear& v) {
-  project(view(Buffer::kNormalised),
+  project(StepPhase::kQueriesKeysValues, view(Buffer::kNormalised),
           {{&q, view(Buffer::kQueries)}, {&k, view(Buffer::kKeys)}, {&v, view(Buffer::kValues)}});
 }
 
 void ForwardPass::rotate(RopeOrder order, std::size_t head_size) {
   if (!status_.ok()) return;
+  workspace_.enter(StepPhase::kRopeAndStore);
   apply_rope(compute_, workspace_.rope, order, head_size, view(Buffer::kQueries));
   apply_rope(compute_, workspace_.rope, order, head_size, view(Buffer::kKeys));
 }
@@ -70,19 +75,21 @@ void ForwardPass::attend(const AttentionParams& params) {
   if (!status_.ok()) return;
   check(store_keys_values(compute_, cache_, params.layer, rows_.sequences, view(Buffer::kKeys), view(Buffer::kValues)));
   if (!status_.ok()) return;
+  workspace_.enter(StepPhase::kAttention);
   check(takt::attend(compute_, cache_, params, rows_.sequences, view(Buffer::kQueries), view(Buffer::kAttended),
                      workspace_.attention));
 }
 
 void ForwardPass::add_projected_attention(const Linear& output) {
-  project(view(Buffer::kAttended), {{&output, view(Buffer::kProjected)}});
+  project(StepPhase::kAttentionOutput, view(Buffer::kAttended), {{&output, view(Buffer::kProjected)}});
   if (status_.ok()) add(compute_, view(Buffer::kHidden), view(Buffer::kProjected));
 }
 
 void ForwardPass::add_gated_feed_forward(const Linear& gate, const Linear& up, const Linear& down) {
-  project(view(Buffer::kNormalised), {{&gate, view(Buffer::kGate)}, {&up, view(Buffer::kUp)}});
+  project(StepPhase::kGateUp, view(Buffer::kNormalised), {{&gate, view(Buffer::kGate)}, {&up, view(Buffer::kUp)}});
+  workspace_.enter(StepPhase::kActivate);
   if (status_.ok()) silu_multiply(compute_, view(Buffer::kGate), view(Buffer::kUp));
-  project(view(Buffer::kGate), {{&down, view(Buffer::kProjected)}});
+  project(StepPhase::kDown, view(Buffer::kGate), {{&down, view(Buffer::kProjected)}});
   if (status_.ok()) add(compute_, view(Buffer::kHidden), view(Buffer::kProjected));
 }
 
@@ -124,9 +131,10 @@ void ForwardPass::run_expert(const ExpertWeights& experts, std::size_t expert) {
   const MatrixView gate = workspace_.view(Buffer::kGate, chosen.size());
   const MatrixView up = workspace_.view(Buffer::kUp, chosen.size());
   const MatrixView output = workspace_.view(Buffer::kExpertOutput, chosen.size());
-  project(input, {{&experts.gate[expert], gate}, {&experts.up[expert], up}});
+  project(StepPhase::kGateUp, input, {{&experts.gate[expert], gate}, {&experts.up[expert], up}});
+  workspace_.enter(StepPhase::kActivate);
   if (status_.ok()) silu_multiply(compute_, gate, up);
-  project(gate, {{&experts.down[expert], output}});
+  project(StepPhase::kDown, gate, {{&experts.down[expert], output}});
   if (!status_.ok()) return;
   const MatrixView sum = view(Buffer::kProjected);
   for (std::size_t i = 0; i < chosen.size(); ++i) {
@@ -137,7 +145,7 @@ void ForwardPass::run_expert(const ExpertWeights& experts, std::size_t expert) {
 }
 
 void ForwardPass::add_experts(const ExpertWeights& experts) {
-  project(view(Buffer::kNormalised), {{&experts.router, view(Buffer::kRouter)}});
+  project(StepPhase::kGateUp, view(Buffer::kNormalised), {{&experts.router, view(Buffer::kRouter)}});
   if (!status_.ok()) return;
   choose_experts(experts);
   const MatrixView sum = view(Buffer::kProjected);
@@ -158,8 +166,10 @@ Status output_logits(const Compute& compute, std::span<const std::uint32_t> rows
     if (rows[i] >= hidden.rows) return Error::internal("logits of a row outside the step");
     std::memcpy(gathered.row(i), hidden.row(rows[i]), hidden.cols * sizeof(float));
   }
+  workspace.enter(StepPhase::kNormalise);
   rms_norm(compute, gathered, norm.data(), epsilon, gathered);
   if (Status status = workspace.activations.assign(compute, gathered, formats_of(output)); !status) return status;
+  workspace.enter(StepPhase::kLogits);
   if (Status status = matmul(compute, output.weight, workspace.activations, out); !status) return status;
   add_bias_of(compute, output, out);
   return {};

@@ -48,7 +48,7 @@ class ForwardPass {
     const Linear* linear;
     MatrixView out;
   };
-  void project(MatrixView input, std::initializer_list<Projection> projections);
+  void project(StepPhase phase, MatrixView input, std::initializer_list<Projection> projections);
   void choose_experts(const ExpertWeights& experts);
   void run_expert(const ExpertWeights& experts, std::size_t expert);
   MatrixView view(Buffer buffer) { return workspace_.view(buffer, rows_.tokens.size()); }

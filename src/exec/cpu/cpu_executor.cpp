@@ -103,6 +103,7 @@ Result<StepResult> CpuExecutor::collect(StepTicket ticket) {
   } catch (const std::exception& problem) {  // memory ran out
     return Error::internal(std::string("the step could not be computed: ") + problem.what());
   }
+  if (workspace_.phases != nullptr) workspace_.phases->leave();
   result.measured = clock_.now() - start;
   return result;
 }
@@ -132,6 +133,7 @@ Status CpuExecutor::finish_rows(std::span<const LogitRow> rows, StepResult& resu
   const MatrixView logits{logits_.as<float>(), rows.size(), capabilities_.vocab_size, capabilities_.vocab_size};
   const Compute compute = runtime_.compute();
   if (Status status = model_.decoder->logits(compute, tile_rows_, workspace_, logits); !status) return status;
+  workspace_.enter(StepPhase::kSample);
   outcomes_.assign(rows.size(), {});
   const auto finish = [&](std::size_t i, int worker) {
     finish_row(rows[i], {logits.row(i), logits.cols}, scratch_[static_cast<std::size_t>(worker)], outcomes_[i]);

@@ -33,6 +33,9 @@ class CpuExecutor final : public Executor {
   const MemoryPlan& memory_plan() const { return plan_; }
   const CpuRuntime& runtime() const { return runtime_; }
 
+  // Steps from the next one on are measured by phase, until null is given.
+  void measure_phases(PhaseTimes* times) { workspace_.phases = times; }
+
   const ExecutorCapabilities& capabilities() const override { return capabilities_; }
   Status open(SequenceSpec spec) override;
   void close(SequenceId sequence) noexcept override;

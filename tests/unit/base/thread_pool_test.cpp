@@ -67,6 +67,26 @@ TEST(ThreadPool, TheNeighboursOfAThreadThatIsHeldUpAreTakenOver) {
   }
 }
 
+TEST(ThreadPool, CountsTheTimeOnItemsWhenAsked) {
+  for (const int threads : {1, 2}) {
+    ThreadPool pool(threads);
+    const auto run = [&pool] {
+      const TimePoint start = SteadyClock().now();
+      pool.run(2, [](std::size_t, int) {
+        const TimePoint begin = SteadyClock().now();
+        while (SteadyClock().now() == begin) std::this_thread::yield();
+      });
+      return SteadyClock().now() - start;
+    };
+    run();
+    EXPECT_EQ(pool.busy(), Duration(0));
+    pool.count_busy(true);
+    const Duration took = run();
+    EXPECT_GT(pool.busy(), Duration(0));
+    EXPECT_LE(pool.busy(), took * threads);
+  }
+}
+
 TEST(ThreadPool, ManyShortRunsInARow) {
   ThreadPool pool(3);
   std::atomic<long> sum{0};
