@@ -261,10 +261,18 @@ void time_rows(ThreadPool& pool) {
       std::printf("%-14s %-7s %7.3f ns/value\n", what, std::string(isa_name(isa)).c_str(),
                   best_seconds(20, run) * 1e9 / values);
     };
-    print("rms_norm", 64 * kFeedForward,
-          [&] { rms_norm(compute, view_of(x, 64, kFeedForward), y.data(), 1e-5F, view_of(out, 64, kFeedForward)); });
-    print("silu_multiply", 64 * kFeedForward,
-          [&] { silu_multiply(compute, view_of(out, 64, kFeedForward), view_of(y, 64, kFeedForward)); });
+    for (const ActivationFormats formats : {ActivationFormats::kNone, ActivationFormats::kBlock32}) {
+      const std::string suffix = formats == ActivationFormats::kNone ? "" : "+quant";
+      print(("rms_norm" + suffix).c_str(), 64 * kFeedForward, [&] {
+        if (!activations.assign_normalised(compute, view_of(x, 64, kFeedForward), y.data(), 1e-5F,
+                                           view_of(out, 64, kFeedForward), formats))
+          std::abort();
+      });
+      print(("silu_mul" + suffix).c_str(), 64 * kFeedForward, [&] {
+        if (!activations.assign_gated(compute, view_of(out, 64, kFeedForward), view_of(y, 64, kFeedForward), formats))
+          std::abort();
+      });
+    }
     print("quantise_32", 64 * kFeedForward, [&] {
       if (!activations.assign(compute, view_of(x, 64, kFeedForward), ActivationFormats::kBlock32)) std::abort();
     });

@@ -3,8 +3,7 @@
 namespace takt {
 namespace {
 
-// Rows of a task: enough to be worth handing out.
-constexpr std::size_t kQuantisedValuesPerTask = 8192;
+constexpr std::size_t kValuesPerTask = 8192;  // far more work than handing out a task
 
 }  // namespace
 
@@ -29,24 +28,54 @@ void Activations::quantise_row(const Compute& compute, std::size_t row) {
                                .half_sums = half_sums_.as<std::int16_t>() + 2 * at});
 }
 
-Status Activations::assign(const Compute& compute, ConstMatrixView rows, ActivationFormats formats) {
+template <typename Make>
+Status Activations::fill(const Compute& compute, ConstMatrixView rows, ActivationFormats formats, const Make& make) {
   values_ = rows;
   formats_ = formats;
-  if (formats == ActivationFormats::kNone || rows.rows == 0) return {};
-  if (Status status = reserve(rows.rows, rows.cols); !status) return status;
-  const std::size_t per_task = kQuantisedValuesPerTask / rows.cols + 1;
-  const std::size_t tasks = (rows.rows + per_task - 1) / per_task;
+  if (rows.rows == 0 || rows.cols == 0) return {};
+  const bool quantises = formats != ActivationFormats::kNone;
+  if (quantises) {
+    if (Status status = reserve(rows.rows, rows.cols); !status) return status;
+  }
+  const std::size_t per_task = kValuesPerTask / rows.cols + 1;
   struct Job {
-    Activations* self;
-    const Compute* compute;
+    Activations& self;
+    const Compute& compute;
+    const Make& make;
     std::size_t per_task;
-  } job{this, &compute, per_task};
-  compute.pool.run(tasks, [&job](std::size_t task, int) {
+    bool quantises;
+  } job{*this, compute, make, per_task, quantises};
+  compute.pool.run((rows.rows + per_task - 1) / per_task, [&job](std::size_t task, int) {
     const std::size_t end = (task + 1) * job.per_task;
-    for (std::size_t row = task * job.per_task; row < end && row < job.self->values_.rows; ++row)
-      job.self->quantise_row(*job.compute, row);
+    for (std::size_t row = task * job.per_task; row < end && row < job.self.values_.rows; ++row) {
+      job.make(row);
+      if (job.quantises) job.self.quantise_row(job.compute, row);
+    }
   });
   return {};
+}
+
+Status Activations::assign(const Compute& compute, ConstMatrixView rows, ActivationFormats formats) {
+  if (formats == ActivationFormats::kNone) {
+    values_ = rows;
+    formats_ = formats;
+    return {};
+  }
+  return fill(compute, rows, formats, [](std::size_t) {});
+}
+
+Status Activations::assign_normalised(const Compute& compute, ConstMatrixView x, const float* weight, float epsilon,
+                                      MatrixView out, ActivationFormats formats) {
+  return fill(compute, out, formats, [&](std::size_t row) {
+    compute.kernels.rms_norm(x.row(row), weight, out.row(row), x.cols, epsilon);
+  });
+}
+
+Status Activations::assign_gated(const Compute& compute, MatrixView gate, ConstMatrixView up,
+                                 ActivationFormats formats) {
+  return fill(compute, gate, formats, [&](std::size_t row) {
+    compute.kernels.silu_multiply(gate.row(row), up.row(row), gate.cols);
+  });
 }
 
 QuantisedRows Activations::quantised(std::size_t first) const {

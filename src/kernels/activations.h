@@ -23,6 +23,14 @@ class Activations {
   // multiple of 32. Grows when reserve() gave too little.
   Status assign(const Compute& compute, ConstMatrixView rows, ActivationFormats formats);
 
+  // The same for rows that are made on the way, each quantised as soon as it is there.
+  // out = x / sqrt(mean(x^2) + epsilon) * weight, row by row (Zhang and Sennrich, "Root Mean Square Layer
+  // Normalization", section 4). weight: x.cols values. out may be x.
+  Status assign_normalised(const Compute& compute, ConstMatrixView x, const float* weight, float epsilon,
+                           MatrixView out, ActivationFormats formats);
+  // gate = silu(gate) * up.
+  Status assign_gated(const Compute& compute, MatrixView gate, ConstMatrixView up, ActivationFormats formats);
+
   const ConstMatrixView& values() const { return values_; }
   ActivationFormats formats() const { return formats_; }
 
@@ -30,6 +38,9 @@ class Activations {
   QuantisedRows quantised(std::size_t first) const;
 
  private:
+  // Calls make(row) before it quantises a row.
+  template <typename Make>
+  Status fill(const Compute& compute, ConstMatrixView rows, ActivationFormats formats, const Make& make);
   void quantise_row(const Compute& compute, std::size_t row);
 
   ConstMatrixView values_;

@@ -33,11 +33,21 @@ struct RowRange {
   std::size_t count;
 };
 
-void copy_lanes(const float* lanes, RowRange rows, const Product& p, std::size_t stripe) {
+// What a stripe gave for some rows, into the output.
+void deliver(float* lanes, RowRange rows, const Product& p, std::size_t stripe) {
   const std::size_t column = stripe * kLanes;
   const std::size_t count = std::min(kLanes, p.out.cols - column);
-  for (std::size_t r = 0; r < rows.count; ++r)
-    std::memcpy(p.out.row(rows.first + r) + column, lanes + r * kLanes, count * sizeof(float));
+  for (std::size_t r = 0; r < rows.count; ++r, lanes += kLanes) {
+    float* out = p.out.row(rows.first + r) + column;
+    if (p.bias != nullptr) {
+      for (std::size_t i = 0; i < count; ++i) lanes[i] = lanes[i] + p.bias[column + i];
+    }
+    if (p.adds) {
+      for (std::size_t i = 0; i < count; ++i) out[i] = out[i] + lanes[i];
+    } else {
+      std::memcpy(out, lanes, count * sizeof(float));
+    }
+  }
 }
 
 using StripeKernel = void (*)(const StripeProduct&);
@@ -76,7 +86,7 @@ void quantised_stripe(const KernelTable& kernels, const Product& p, std::size_t 
                                              .x = p.x->quantised(rows.first),
                                              .rows = rows.count,
                                              .out = lanes});
-  copy_lanes(lanes, rows, p, stripe);
+  deliver(lanes, rows, p, stripe);
 }
 
 // 16 rows of the file from k on, as [depth][16]; rows beyond the matrix are zero.
@@ -128,7 +138,7 @@ void float_stripe(const KernelTable& kernels, const Product& p, std::size_t stri
                       .rows = rows.count,
                       .sums = sums});
   }
-  copy_lanes(sums, rows, p, stripe);
+  deliver(sums, rows, p, stripe);
 }
 
 void compute_item(const Run& run, std::size_t index) {

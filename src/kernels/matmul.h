@@ -17,6 +17,8 @@ struct Product {
   const PackedMatrix* weights = nullptr;
   const Activations* x = nullptr;
   MatrixView out;
+  const float* bias = nullptr;  // added to each row of the product; null: none
+  bool adds = false;            // to what out holds, instead of taking its place
 };
 
 // Computes all of them in one run of the team. At most kMostProducts. kInvalidArgument when shapes or formats do not

@@ -9,13 +9,13 @@
 namespace takt {
 namespace {
 
-constexpr std::size_t kValuesPerTask = 8192;  // far more work than handing out a task
+constexpr std::size_t kRowValuesPerTask = 8192;  // far more work than handing out a task
 
 // Calls body(row) for every row, spread over the team.
 template <typename Body>
 void for_rows(const Compute& compute, std::size_t rows, std::size_t cols, const Body& body) {
   if (rows == 0 || cols == 0) return;
-  const std::size_t per_task = kValuesPerTask / cols + 1;
+  const std::size_t per_task = kRowValuesPerTask / cols + 1;
   struct Job {
     const Body& body;
     std::size_t rows;
@@ -29,22 +29,8 @@ void for_rows(const Compute& compute, std::size_t rows, std::size_t cols, const 
 
 }  // namespace
 
-void rms_norm(const Compute& compute, ConstMatrixView x, const float* weight, float epsilon, MatrixView out) {
-  for_rows(compute, x.rows, x.cols,
-           [&](std::size_t row) { compute.kernels.rms_norm(x.row(row), weight, out.row(row), x.cols, epsilon); });
-}
-
-void silu_multiply(const Compute& compute, MatrixView gate, ConstMatrixView up) {
-  for_rows(compute, gate.rows, gate.cols,
-           [&](std::size_t row) { compute.kernels.silu_multiply(gate.row(row), up.row(row), gate.cols); });
-}
-
 void add(const Compute& compute, MatrixView x, ConstMatrixView y) {
   for_rows(compute, x.rows, x.cols, [&](std::size_t row) { compute.kernels.add(x.row(row), y.row(row), x.cols); });
-}
-
-void add_bias(const Compute& compute, MatrixView x, const float* bias) {
-  for_rows(compute, x.rows, x.cols, [&](std::size_t row) { compute.kernels.add(x.row(row), bias, x.cols); });
 }
 
 void RopeAngles::assign(std::span<const std::uint32_t> positions, std::span<const double> frequencies,

@@ -13,18 +13,8 @@
 
 namespace takt {
 
-// out = x / sqrt(mean(x^2) + epsilon) * weight, row by row (Zhang and Sennrich, "Root Mean Square Layer Normalization",
-// section 4). weight: x.cols values. out may be x.
-void rms_norm(const Compute& compute, ConstMatrixView x, const float* weight, float epsilon, MatrixView out);
-
-// gate = silu(gate) * up.
-void silu_multiply(const Compute& compute, MatrixView gate, ConstMatrixView up);
-
 // x += y.
 void add(const Compute& compute, MatrixView x, ConstMatrixView y);
-
-// x += bias, row by row; bias: x.cols values.
-void add_bias(const Compute& compute, MatrixView x, const float* bias);
 
 // Rotary position embedding (Su et al., "RoFormer", section 3.4). The angles of a step's rows, shared by all its
 // layers.

@@ -38,11 +38,11 @@ enum class Buffer : std::uint8_t {
   kKeys,
   kValues,
   kAttended,
-  kProjected,  // what is added to the residual stream
   kGate,
   kUp,
   kExpertInput,
   kExpertOutput,
+  kExpertSum,  // of a row's experts, weighted
   kRouter,
   kLogitRows,  // hidden states that get logits
 };

@@ -10,12 +10,13 @@
 namespace takt {
 namespace {
 
-ActivationFormats formats_of(const Linear& linear) {
-  return linear.weight.activation_formats();
+// Rows that can be quantised are: for float weights it costs next to nothing beside their products.
+ActivationFormats formats_of(const MatrixView& rows) {
+  return rows.cols % kActivationBlock == 0 ? ActivationFormats::kBlock32 : ActivationFormats::kNone;
 }
 
-void add_bias_of(const Compute& compute, const Linear& linear, MatrixView out) {
-  if (!linear.bias.empty()) add_bias(compute, out, linear.bias.data());
+const float* bias_of(const Linear& linear) {
+  return linear.bias.empty() ? nullptr : linear.bias.data();
 }
 
 }  // namespace
@@ -39,28 +40,42 @@ void ForwardPass::embed(const Linear& table) {
 }
 
 void ForwardPass::normalise(const std::vector<float>& weight, float epsilon) {
-  workspace_.enter(StepPhase::kNormalise);
-  if (status_.ok()) rms_norm(compute_, view(Buffer::kHidden), weight.data(), epsilon, view(Buffer::kNormalised));
-}
-
-void ForwardPass::project(StepPhase phase, MatrixView input, std::initializer_list<Projection> projections) {
   if (!status_.ok()) return;
   workspace_.enter(StepPhase::kNormalise);
-  ActivationFormats formats = ActivationFormats::kNone;
-  for (const Projection& projection : projections) formats = formats | formats_of(*projection.linear);
-  check(workspace_.activations.assign(compute_, input, formats));
+  const MatrixView out = view(Buffer::kNormalised);
+  check(workspace_.activations.assign_normalised(compute_, view(Buffer::kHidden), weight.data(), epsilon, out,
+                                                 formats_of(out)));
+}
+
+void ForwardPass::quantise(MatrixView input) {
+  if (!status_.ok()) return;
+  workspace_.enter(StepPhase::kNormalise);
+  check(workspace_.activations.assign(compute_, input, formats_of(input)));
+}
+
+void ForwardPass::activate(MatrixView gate, MatrixView up) {
+  if (!status_.ok()) return;
+  workspace_.enter(StepPhase::kActivate);
+  check(workspace_.activations.assign_gated(compute_, gate, up, formats_of(gate)));
+}
+
+void ForwardPass::project(StepPhase phase, std::initializer_list<Projection> projections) {
+  if (!status_.ok()) return;
   workspace_.enter(phase);
   std::array<Product, kMostProducts> products{};
   std::size_t count = 0;
   for (const Projection& projection : projections) {
-    products[count++] = {&projection.linear->weight, &workspace_.activations, projection.out};
+    products[count++] = {.weights = &projection.linear->weight,
+                         .x = &workspace_.activations,
+                         .out = projection.out,
+                         .bias = bias_of(*projection.linear),
+                         .adds = projection.adds};
   }
-  if (status_.ok()) check(matmul(compute_, std::span(products.data(), count)));
-  for (const Projection& projection : projections) add_bias_of(compute_, *projection.linear, projection.out);
+  check(matmul(compute_, std::span(products.data(), count)));
 }
 
 void ForwardPass::project_queries_keys_values(const Linear& q, const Linear& k, const Linear& v) {
-  project(StepPhase::kQueriesKeysValues, view(Buffer::kNormalised),
+  project(StepPhase::kQueriesKeysValues,
           {{&q, view(Buffer::kQueries)}, {&k, view(Buffer::kKeys)}, {&v, view(Buffer::kValues)}});
 }
 
@@ -81,16 +96,14 @@ void ForwardPass::attend(const AttentionParams& params) {
 }
 
 void ForwardPass::add_projected_attention(const Linear& output) {
-  project(StepPhase::kAttentionOutput, view(Buffer::kAttended), {{&output, view(Buffer::kProjected)}});
-  if (status_.ok()) add(compute_, view(Buffer::kHidden), view(Buffer::kProjected));
+  quantise(view(Buffer::kAttended));
+  project(StepPhase::kAttentionOutput, {{&output, view(Buffer::kHidden), true}});
 }
 
 void ForwardPass::add_gated_feed_forward(const Linear& gate, const Linear& up, const Linear& down) {
-  project(StepPhase::kGateUp, view(Buffer::kNormalised), {{&gate, view(Buffer::kGate)}, {&up, view(Buffer::kUp)}});
-  workspace_.enter(StepPhase::kActivate);
-  if (status_.ok()) silu_multiply(compute_, view(Buffer::kGate), view(Buffer::kUp));
-  project(StepPhase::kDown, view(Buffer::kGate), {{&down, view(Buffer::kProjected)}});
-  if (status_.ok()) add(compute_, view(Buffer::kHidden), view(Buffer::kProjected));
+  project(StepPhase::kGateUp, {{&gate, view(Buffer::kGate)}, {&up, view(Buffer::kUp)}});
+  activate(view(Buffer::kGate), view(Buffer::kUp));
+  project(StepPhase::kDown, {{&down, view(Buffer::kHidden), true}});
 }
 
 // Turns each row's router logits into weights: 0 for experts that are not used.
@@ -131,12 +144,12 @@ void ForwardPass::run_expert(const ExpertWeights& experts, std::size_t expert) {
   const MatrixView gate = workspace_.view(Buffer::kGate, chosen.size());
   const MatrixView up = workspace_.view(Buffer::kUp, chosen.size());
   const MatrixView output = workspace_.view(Buffer::kExpertOutput, chosen.size());
-  project(StepPhase::kGateUp, input, {{&experts.gate[expert], gate}, {&experts.up[expert], up}});
-  workspace_.enter(StepPhase::kActivate);
-  if (status_.ok()) silu_multiply(compute_, gate, up);
-  project(StepPhase::kDown, gate, {{&experts.down[expert], output}});
+  quantise(input);
+  project(StepPhase::kGateUp, {{&experts.gate[expert], gate}, {&experts.up[expert], up}});
+  activate(gate, up);
+  project(StepPhase::kDown, {{&experts.down[expert], output}});
   if (!status_.ok()) return;
-  const MatrixView sum = view(Buffer::kProjected);
+  const MatrixView sum = view(Buffer::kExpertSum);
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const float weight = router.row(chosen[i])[expert];
     float* target = sum.row(chosen[i]);
@@ -145,10 +158,10 @@ void ForwardPass::run_expert(const ExpertWeights& experts, std::size_t expert) {
 }
 
 void ForwardPass::add_experts(const ExpertWeights& experts) {
-  project(StepPhase::kGateUp, view(Buffer::kNormalised), {{&experts.router, view(Buffer::kRouter)}});
+  project(StepPhase::kGateUp, {{&experts.router, view(Buffer::kRouter)}});
   if (!status_.ok()) return;
   choose_experts(experts);
-  const MatrixView sum = view(Buffer::kProjected);
+  const MatrixView sum = view(Buffer::kExpertSum);
   std::fill_n(sum.data, sum.rows * sum.cols, 0.0F);
   for (std::size_t expert = 0; expert < experts.gate.size() && status_.ok(); ++expert) run_expert(experts, expert);
   if (status_.ok()) add(compute_, view(Buffer::kHidden), sum);
@@ -167,12 +180,15 @@ Status output_logits(const Compute& compute, std::span<const std::uint32_t> rows
     std::memcpy(gathered.row(i), hidden.row(rows[i]), hidden.cols * sizeof(float));
   }
   workspace.enter(StepPhase::kNormalise);
-  rms_norm(compute, gathered, norm.data(), epsilon, gathered);
-  if (Status status = workspace.activations.assign(compute, gathered, formats_of(output)); !status) return status;
+  if (Status status = workspace.activations.assign_normalised(compute, gathered, norm.data(), epsilon, gathered,
+                                                              formats_of(gathered));
+      !status) {
+    return status;
+  }
   workspace.enter(StepPhase::kLogits);
-  if (Status status = matmul(compute, output.weight, workspace.activations, out); !status) return status;
-  add_bias_of(compute, output, out);
-  return {};
+  const Product product{
+      .weights = &output.weight, .x = &workspace.activations, .out = out, .bias = bias_of(output)};
+  return matmul(compute, std::span(&product, 1));
 }
 
 }  // namespace takt

@@ -29,7 +29,7 @@ class ForwardPass {
   void prepare_rope(const RopeFrequencies& frequencies);
 
   void embed(const Linear& table);                                                      // tokens -> hidden
-  void normalise(const std::vector<float>& weight, float epsilon);                      // hidden -> normalised (RMS)
+  void normalise(const std::vector<float>& weight, float epsilon);  // hidden -> normalised (RMS), and quantised
   void project_queries_keys_values(const Linear& q, const Linear& k, const Linear& v);  // from normalised
   void rotate(RopeOrder order, std::size_t head_size);                                  // queries and keys
   void attend(const AttentionParams& params);          // stores keys and values; -> attended
@@ -47,8 +47,12 @@ class ForwardPass {
   struct Projection {
     const Linear* linear;
     MatrixView out;
+    bool adds = false;  // to what out holds
   };
-  void project(StepPhase phase, MatrixView input, std::initializer_list<Projection> projections);
+  // Of what the workspace's activations hold.
+  void project(StepPhase phase, std::initializer_list<Projection> projections);
+  void quantise(MatrixView input);
+  void activate(MatrixView gate, MatrixView up);
   void choose_experts(const ExpertWeights& experts);
   void run_expert(const ExpertWeights& experts, std::size_t expert);
   MatrixView view(Buffer buffer) { return workspace_.view(buffer, rows_.tokens.size()); }

@@ -193,6 +193,37 @@ TEST(Matmul, ComputesSeveralProductsInOneCall) {
   EXPECT_TRUE(same_bits(out2, alone2));
 }
 
+TEST(Matmul, AddsABiasAndWhatTheOutputHoldsAsSeparatePassesWould) {
+  ThreadPool pool(2);
+  const Compute compute(runnable_levels().back(), pool);
+  constexpr std::size_t kRows = 70;  // more than a row tile
+  constexpr std::size_t kOut = 50;   // not whole stripes
+  for (const TensorType type : {TensorType::kQ4_1, TensorType::kF16}) {
+    const std::vector<std::byte> bytes = random_weights(type, 29, kOut, 64);
+    const PackedMatrix weights = PackedMatrix::pack(type, bytes, kOut, 64, pool).value();
+    std::vector<float> x = random_floats(30, kRows * 64);
+    const std::vector<float> bias = random_floats(31, kOut);
+    const std::vector<float> held = random_floats(32, kRows * kOut);
+    Activations activations;
+    ASSERT_TRUE(activations.assign(compute, view_of(x, kRows, 64), weights.activation_formats()));
+    std::vector<float> product(kRows * kOut);
+    ASSERT_TRUE(matmul(compute, weights, activations, view_of(product, kRows, kOut)));
+    for (const bool biased : {false, true}) {
+      for (const bool adds : {false, true}) {
+        std::vector<float> out = held;
+        const Product one{&weights, &activations, view_of(out, kRows, kOut), biased ? bias.data() : nullptr, adds};
+        ASSERT_TRUE(matmul(compute, std::span(&one, 1)));
+        std::vector<float> want = product;
+        for (std::size_t i = 0; i < want.size(); ++i) {
+          if (biased) want[i] = want[i] + bias[i % kOut];
+          if (adds) want[i] = held[i] + want[i];
+        }
+        EXPECT_TRUE(same_bits(out, want)) << biased << adds;
+      }
+    }
+  }
+}
+
 TEST(Matmul, KeepsToTheStridesOfItsMatrices) {
   ThreadPool pool(2);
   const Compute compute(runnable_levels().back(), pool);

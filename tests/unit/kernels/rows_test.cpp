@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel_fixtures.h"
+#include "kernels/activations.h"
 #include "kernels/math.h"
 
 namespace takt {
@@ -36,6 +37,16 @@ void expect_same_everywhere(const Body& body) {
   }
 }
 
+void rms_norm(const Compute& compute, ConstMatrixView x, const float* weight, float epsilon, MatrixView out) {
+  Activations activations;
+  EXPECT_TRUE(activations.assign_normalised(compute, x, weight, epsilon, out, ActivationFormats::kNone));
+}
+
+void silu_multiply(const Compute& compute, MatrixView gate, ConstMatrixView up) {
+  Activations activations;
+  EXPECT_TRUE(activations.assign_gated(compute, gate, up, ActivationFormats::kNone));
+}
+
 TEST(RmsNorm, IsNearTheFormulaInDoublePrecision) {
   ThreadPool pool(1);
   const Compute compute(runnable_levels().back(), pool);
@@ -61,12 +72,43 @@ TEST(RowFunctions, AreEqualByBitsOnEveryInstructionSetAndThreadCount) {
       rms_norm(compute, view_of(x, kRows, n), y.data(), 1e-6F, view_of(out, kRows, n));
       silu_multiply(compute, view_of(x, kRows, n), view_of(y, kRows, n));
       add(compute, view_of(y, kRows, n), view_of(x, kRows, n));
-      add_bias(compute, view_of(y, kRows, n), x.data());
       out.insert(out.end(), x.begin(), x.end());
       out.insert(out.end(), y.begin(), y.end());
       out.push_back(log_sum_exp(compute, std::span(y).first(n)));
       return out;
     });
+  }
+}
+
+TEST(Activations, ThatAreMadeOnTheWayAreQuantisedLikeThoseThatWereThere) {
+  constexpr std::size_t kRows = 37;
+  constexpr std::size_t kCols = 288;
+  constexpr std::size_t kBlocks = kRows * kCols / kActivationBlock;
+  const auto expect_same = [](const QuantisedRows& got, const QuantisedRows& want) {
+    EXPECT_TRUE(std::equal(want.values, want.values + kRows * kCols, got.values));
+    EXPECT_TRUE(same_bits(std::span(got.scales, kBlocks), std::span(want.scales, kBlocks)));
+    EXPECT_TRUE(same_bits(std::span(got.scaled_sums, kBlocks), std::span(want.scaled_sums, kBlocks)));
+    EXPECT_TRUE(std::equal(want.offsets, want.offsets + kBlocks, got.offsets));
+    EXPECT_TRUE(std::equal(want.half_sums, want.half_sums + 2 * kBlocks, got.half_sums));
+  };
+  for (const Isa isa : runnable_levels()) {
+    for (const int threads : {1, 2}) {
+      ThreadPool pool(threads);
+      const Compute compute(isa, pool);
+      std::vector<float> x = random_floats(31, kRows * kCols, 4.0F);
+      std::vector<float> y = random_floats(32, kRows * kCols, 4.0F);
+      std::vector<float> normalised(x.size());
+      Activations made;
+      Activations there;
+      ASSERT_TRUE(made.assign_normalised(compute, view_of(x, kRows, kCols), y.data(), 1e-5F,
+                                         view_of(normalised, kRows, kCols), ActivationFormats::kBlock32));
+      ASSERT_TRUE(there.assign(compute, view_of(normalised, kRows, kCols), ActivationFormats::kBlock32));
+      expect_same(made.quantised(0), there.quantised(0));
+      ASSERT_TRUE(made.assign_gated(compute, view_of(x, kRows, kCols), view_of(y, kRows, kCols),
+                                    ActivationFormats::kBlock32));
+      ASSERT_TRUE(there.assign(compute, view_of(x, kRows, kCols), ActivationFormats::kBlock32));
+      expect_same(made.quantised(0), there.quantised(0));
+    }
   }
 }
 
