@@ -18,9 +18,15 @@ constexpr unsigned kGenerationShift = 32;
 // Of Range::bounds.
 constexpr unsigned kFirstShift = 32;
 constexpr std::uint64_t kOneItem = std::uint64_t{1} << kFirstShift;
-constexpr std::uint64_t bounds_of(std::uint64_t first, std::uint64_t end) { return first << kFirstShift | end; }
-constexpr std::uint64_t first_of(std::uint64_t bounds) { return bounds >> kFirstShift; }
-constexpr std::uint64_t end_of(std::uint64_t bounds) { return bounds & (kOneItem - 1); }
+constexpr std::uint64_t bounds_of(std::uint64_t first, std::uint64_t end) {
+  return first << kFirstShift | end;
+}
+constexpr std::uint64_t first_of(std::uint64_t bounds) {
+  return bounds >> kFirstShift;
+}
+constexpr std::uint64_t end_of(std::uint64_t bounds) {
+  return bounds & (kOneItem - 1);
+}
 constexpr std::uint64_t left_of(std::uint64_t bounds) {
   return first_of(bounds) < end_of(bounds) ? end_of(bounds) - first_of(bounds) : 0;
 }
@@ -39,8 +45,7 @@ class ThreadPool::BusyScope {
  public:
   explicit BusyScope(ThreadPool& pool) : pool_(pool), start_(pool.counts_busy_ ? SteadyClock().now() : TimePoint()) {}
   ~BusyScope() {
-    if (pool_.counts_busy_)
-      pool_.busy_ns_.fetch_add((SteadyClock().now() - start_).count(), std::memory_order_relaxed);
+    if (pool_.counts_busy_) pool_.busy_ns_.fetch_add((SteadyClock().now() - start_).count(), std::memory_order_relaxed);
   }
   BusyScope(const BusyScope&) = delete;
   BusyScope& operator=(const BusyScope&) = delete;
@@ -50,7 +55,8 @@ class ThreadPool::BusyScope {
   TimePoint start_;
 };
 
-ThreadPool::ThreadPool(int threads) : ranges_(std::make_unique<Range[]>(static_cast<std::size_t>(std::max(1, threads)))) {
+ThreadPool::ThreadPool(int threads)
+    : ranges_(std::make_unique<Range[]>(static_cast<std::size_t>(std::max(1, threads)))) {
   for (int i = 1; i < std::max(1, threads); ++i) workers_.emplace_back([this, i] { work(i); });
 }
 

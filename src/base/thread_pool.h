@@ -66,8 +66,8 @@ class ThreadPool {
   const Task* task_ = nullptr;
   Dealing dealing_ = Dealing::kShared;
   std::size_t items_ = 0;
-  std::atomic<std::size_t> next_{0};  // of kShared
-  std::unique_ptr<Range[]> ranges_;   // of kNeighbours, one per thread
+  std::atomic<std::size_t> next_{0};          // of kShared
+  std::unique_ptr<Range[]> ranges_;           // of kNeighbours, one per thread
   std::atomic<std::uint32_t> generation_{0};  // of the newest run: what workers wait for
   std::atomic<std::uint64_t> run_state_{0};   // generation, whether workers may still join, how many are in
   std::atomic<bool> stop_{false};

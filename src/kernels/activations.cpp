@@ -66,16 +66,14 @@ Status Activations::assign(const Compute& compute, ConstMatrixView rows, Activat
 
 Status Activations::assign_normalised(const Compute& compute, ConstMatrixView x, const float* weight, float epsilon,
                                       MatrixView out, ActivationFormats formats) {
-  return fill(compute, out, formats, [&](std::size_t row) {
-    compute.kernels.rms_norm(x.row(row), weight, out.row(row), x.cols, epsilon);
-  });
+  return fill(compute, out, formats,
+              [&](std::size_t row) { compute.kernels.rms_norm(x.row(row), weight, out.row(row), x.cols, epsilon); });
 }
 
 Status Activations::assign_gated(const Compute& compute, MatrixView gate, ConstMatrixView up,
                                  ActivationFormats formats) {
-  return fill(compute, gate, formats, [&](std::size_t row) {
-    compute.kernels.silu_multiply(gate.row(row), up.row(row), gate.cols);
-  });
+  return fill(compute, gate, formats,
+              [&](std::size_t row) { compute.kernels.silu_multiply(gate.row(row), up.row(row), gate.cols); });
 }
 
 QuantisedRows Activations::quantised(std::size_t first) const {

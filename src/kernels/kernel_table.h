@@ -34,6 +34,7 @@ struct KernelTable {
   void (*rope_adjacent)(const RopeRow& row);
   void (*rope_halves)(const RopeRow& row);
   float (*max)(const float* x, std::size_t n);
+  void (*lane_maxima)(const float* lanes, std::size_t rows, float* maxima);
   float (*exp_sum)(const float* x, std::size_t n, float shift, float* out);
   void (*exp)(const float* x, std::size_t n, float* out);
   void (*log)(const float* x, std::size_t n, float* out);

@@ -34,6 +34,7 @@ constexpr KernelTable kernel_table_of() {
       .rope_adjacent = &Rows::rope_adjacent,
       .rope_halves = &Rows::rope_halves,
       .max = &Rows::max,
+      .lane_maxima = &Rows::lane_maxima,
       .exp_sum = &Rows::exp_sum,
       .exp = &Rows::exp,
       .log = &Rows::log,

@@ -2,17 +2,19 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "kernels/dequantise.h"
 
 namespace takt {
 namespace {
 
-constexpr std::size_t kRowTile = 64;       // rows of one kernel call on quantised stripes
-constexpr std::size_t kPanelRows = 512;    // rows that share one unpacked tile of floats
-constexpr std::size_t kTileDepth = 256;    // k of such a tile; a multiple of every block length
-constexpr std::size_t kItemBytes = 8192;   // weights of an item times its rows, at least: far more than taking it costs
+constexpr std::size_t kRowTile = 64;      // rows of one kernel call on quantised stripes
+constexpr std::size_t kPanelRows = 512;   // rows that share one unpacked tile of floats
+constexpr std::size_t kTileDepth = 256;   // k of such a tile; a multiple of every block length
+constexpr std::size_t kItemBytes = 8192;  // weights of an item times its rows, at least: far more than taking it costs
 
 // An item is some stripes times some rows; those of a stripe follow each other, so that it stays in the cache.
 struct ItemsOfProduct {
@@ -33,15 +35,39 @@ struct RowRange {
   std::size_t count;
 };
 
-// What a stripe gave for some rows, into the output.
-void deliver(float* lanes, RowRange rows, const Product& p, std::size_t stripe) {
-  const std::size_t column = stripe * kLanes;
-  const std::size_t count = std::min(kLanes, p.out.cols - column);
-  for (std::size_t r = 0; r < rows.count; ++r, lanes += kLanes) {
-    float* out = p.out.row(rows.first + r) + column;
-    if (p.bias != nullptr) {
-      for (std::size_t i = 0; i < count; ++i) lanes[i] = lanes[i] + p.bias[column + i];
+// The lanes of rows that are only compared. Few stripes hold a new best, so its lane is looked for then only.
+void offer_best(const KernelTable& kernels, const float* lanes, std::span<RowBest> rows, std::size_t column) {
+  float maxima[kPanelRows];
+  kernels.lane_maxima(lanes, rows.size(), maxima);
+  for (std::size_t r = 0; r < rows.size(); ++r, lanes += kLanes) {
+    if (!rows[r].may_take(maxima[r])) continue;
+    if (std::isnan(maxima[r])) {
+      rows[r].spoil();
+    } else {
+      const std::size_t lane = static_cast<std::size_t>(std::find(lanes, lanes + kLanes, maxima[r]) - lanes);
+      rows[r].offer(maxima[r], static_cast<std::uint32_t>(column + lane));
     }
+  }
+}
+
+// What a stripe gave for some rows, to the output or to the rows' best.
+void deliver(const KernelTable& kernels, float* lanes, RowRange rows, const Product& p, std::size_t stripe) {
+  const std::size_t column = stripe * kLanes;
+  const std::size_t count = std::min(kLanes, p.weights->rows() - column);
+  if (p.bias != nullptr) {
+    for (std::size_t r = 0; r < rows.count; ++r) {
+      for (std::size_t i = 0; i < count; ++i) lanes[r * kLanes + i] = lanes[r * kLanes + i] + p.bias[column + i];
+    }
+  }
+  const std::size_t written = std::clamp(p.out.rows, rows.first, rows.first + rows.count) - rows.first;
+  if (written < rows.count) {
+    float* compared = lanes + written * kLanes;
+    for (std::size_t r = 0; r < rows.count - written && count < kLanes; ++r)
+      std::fill(compared + r * kLanes + count, compared + (r + 1) * kLanes, -std::numeric_limits<float>::infinity());
+    offer_best(kernels, compared, p.best.subspan(rows.first + written - p.out.rows, rows.count - written), column);
+  }
+  for (std::size_t r = 0; r < written; ++r, lanes += kLanes) {
+    float* out = p.out.row(rows.first + r) + column;
     if (p.adds) {
       for (std::size_t i = 0; i < count; ++i) out[i] = out[i] + lanes[i];
     } else {
@@ -86,7 +112,7 @@ void quantised_stripe(const KernelTable& kernels, const Product& p, std::size_t 
                                              .x = p.x->quantised(rows.first),
                                              .rows = rows.count,
                                              .out = lanes});
-  deliver(lanes, rows, p, stripe);
+  deliver(kernels, lanes, rows, p, stripe);
 }
 
 // 16 rows of the file from k on, as [depth][16]; rows beyond the matrix are zero.
@@ -138,7 +164,7 @@ void float_stripe(const KernelTable& kernels, const Product& p, std::size_t stri
                       .rows = rows.count,
                       .sums = sums});
   }
-  deliver(sums, rows, p, stripe);
+  deliver(kernels, sums, rows, p, stripe);
 }
 
 void compute_item(const Run& run, std::size_t index) {
@@ -150,7 +176,7 @@ void compute_item(const Run& run, std::size_t index) {
   const std::size_t begin = place / items.row_parts * items.stripes;
   const std::size_t end = std::min(begin + items.stripes, product.weights->stripes());
   const std::size_t first_row = place % items.row_parts * items.rows;
-  const RowRange rows{first_row, std::min(items.rows, product.out.rows - first_row)};
+  const RowRange rows{first_row, std::min(items.rows, product.x->values().rows - first_row)};
   const bool quantised = product.weights->activation_formats() != ActivationFormats::kNone;
   for (std::size_t stripe = begin; stripe < end; ++stripe) {
     if (quantised) {
@@ -164,7 +190,7 @@ void compute_item(const Run& run, std::size_t index) {
 // How a product is cut, and into how many items.
 std::size_t cut(const Product& product, ItemsOfProduct& items) {
   const PackedMatrix& w = *product.weights;
-  const std::size_t rows = product.out.rows;
+  const std::size_t rows = product.x->values().rows;
   if (rows == 0) return 0;
   const bool quantised = w.activation_formats() != ActivationFormats::kNone;
   items.rows = std::min(rows, quantised ? kRowTile : kPanelRows);
@@ -176,7 +202,9 @@ std::size_t cut(const Product& product, ItemsOfProduct& items) {
 Status check(const Product& p) {
   const ConstMatrixView& x = p.x->values();
   const ActivationFormats needed = p.weights->activation_formats();
-  if (x.cols != p.weights->cols() || p.out.rows != x.rows || p.out.cols != p.weights->rows()) {
+  const bool fits = x.cols == p.weights->cols() && p.out.rows + p.best.size() == x.rows &&
+                    (p.out.rows == 0 || p.out.cols == p.weights->rows());
+  if (!fits) {
     return Error::internal("matmul: the shapes of weights, activations and output do not fit");
   }
   if (needed != ActivationFormats::kNone && !contains(p.x->formats(), needed)) {

@@ -9,14 +9,17 @@
 #include "kernels/compute.h"
 #include "kernels/matrix_view.h"
 #include "kernels/packed_matrix.h"
+#include "kernels/row_best.h"
 
 namespace takt {
 
-// x holds the format that `weights` needs; out is x's rows by weights' rows and overlaps nothing.
+// x holds the format that `weights` needs; out is the first rows of x by weights' rows and overlaps nothing. The other
+// rows of x are not written: each is only offered to its element of `best`.
 struct Product {
   const PackedMatrix* weights = nullptr;
   const Activations* x = nullptr;
   MatrixView out;
+  std::span<RowBest> best = {};
   const float* bias = nullptr;  // added to each row of the product; null: none
   bool adds = false;            // to what out holds, instead of taking its place
 };
@@ -27,7 +30,7 @@ inline constexpr std::size_t kMostProducts = 8;
 Status matmul(const Compute& compute, std::span<const Product> products);
 
 inline Status matmul(const Compute& compute, const PackedMatrix& weights, const Activations& x, MatrixView out) {
-  const Product product{&weights, &x, out};
+  const Product product{.weights = &weights, .x = &x, .out = out};
   return matmul(compute, std::span(&product, 1));
 }
 

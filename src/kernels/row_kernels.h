@@ -112,6 +112,16 @@ struct RowKernels {
     return L::max_of(most);
   }
 
+  // maxima[r] = the largest of the row's 16 lanes, NaN when one of them is NaN or +infinity.
+  static void lane_maxima(const float* lanes, std::size_t rows, float* maxima) {
+    const F infinity = L::broadcast(__builtin_inff());
+    for (std::size_t r = 0; r < rows; ++r) {
+      const F v = L::load(lanes + r * kLanes);
+      const bool all_below = L::sum_int(L::less(v, infinity)) == -static_cast<std::int32_t>(kLanes);
+      maxima[r] = all_below ? L::max_of(v) : __builtin_nanf("");
+    }
+  }
+
   // out[i] = exp(x[i] - shift); returns their sum: 16 lanes, then the fixed tree. out may be null or x.
   static float exp_sum(const float* x, std::size_t n, float shift, float* out) {
     F sum = L::broadcast(0.0F);

@@ -10,6 +10,7 @@
 #include "core/ids.h"
 #include "kernels/attention.h"
 #include "kernels/compute.h"
+#include "kernels/row_best.h"
 #include "model/decoder_workspace.h"
 #include "model/hyperparameters.h"
 
@@ -20,6 +21,11 @@ struct StepRows {
   std::span<const TokenId> tokens;
   std::span<const std::uint32_t> positions;  // per row
   std::span<const AttentionRows> sequences;  // which rows belong together, and where their KV lies
+};
+
+struct LogitsOut {
+  MatrixView logits;
+  std::span<RowBest> best = {};
 };
 
 // Immutable after loading; calls with workspaces of their own may run at the same time.
@@ -38,10 +44,10 @@ class Decoder {
   virtual Status forward(const Compute& compute, const StepRows& rows, const KvBlocks& cache,
                          DecoderWorkspace& workspace) const = 0;
 
-  // Logits of some rows of the last forward, at most WorkspaceLimits::logit_rows: one row of `out` (vocabulary wide)
-  // each.
+  // Logits of some rows of the last forward, at most WorkspaceLimits::logit_rows: the first ones go to `out.logits`
+  // (vocabulary wide), of each of the others only the largest is kept, in its element of `out.best` (cleared here).
   virtual Status logits(const Compute& compute, std::span<const std::uint32_t> rows, DecoderWorkspace& workspace,
-                        MatrixView out) const = 0;
+                        const LogitsOut& out) const = 0;
 };
 
 }  // namespace takt

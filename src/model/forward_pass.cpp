@@ -168,7 +168,7 @@ void ForwardPass::add_experts(const ExpertWeights& experts) {
 }
 
 Status output_logits(const Compute& compute, std::span<const std::uint32_t> rows, const std::vector<float>& norm,
-                     float epsilon, const Linear& output, DecoderWorkspace& workspace, MatrixView out) {
+                     float epsilon, const Linear& output, DecoderWorkspace& workspace, const LogitsOut& out) {
   if (rows.size() > workspace.limits().logit_rows) {
     return Error::internal("logits of " + std::to_string(rows.size()) + " rows in a workspace for " +
                            std::to_string(workspace.limits().logit_rows));
@@ -186,8 +186,12 @@ Status output_logits(const Compute& compute, std::span<const std::uint32_t> rows
     return status;
   }
   workspace.enter(StepPhase::kLogits);
-  const Product product{
-      .weights = &output.weight, .x = &workspace.activations, .out = out, .bias = bias_of(output)};
+  for (RowBest& best : out.best) best.clear();
+  const Product product{.weights = &output.weight,
+                        .x = &workspace.activations,
+                        .out = out.logits,
+                        .best = out.best,
+                        .bias = bias_of(output)};
   return matmul(compute, std::span(&product, 1));
 }
 

@@ -28,7 +28,7 @@ class ForwardPass {
   // Angles of the step's positions, for all its layers.
   void prepare_rope(const RopeFrequencies& frequencies);
 
-  void embed(const Linear& table);                                                      // tokens -> hidden
+  void embed(const Linear& table);                                  // tokens -> hidden
   void normalise(const std::vector<float>& weight, float epsilon);  // hidden -> normalised (RMS), and quantised
   void project_queries_keys_values(const Linear& q, const Linear& k, const Linear& v);  // from normalised
   void rotate(RopeOrder order, std::size_t head_size);                                  // queries and keys
@@ -69,6 +69,6 @@ class ForwardPass {
 
 // Logits of some rows of the last forward pass: output(norm(hidden)).
 Status output_logits(const Compute& compute, std::span<const std::uint32_t> rows, const std::vector<float>& norm,
-                     float epsilon, const Linear& output, DecoderWorkspace& workspace, MatrixView out);
+                     float epsilon, const Linear& output, DecoderWorkspace& workspace, const LogitsOut& out);
 
 }  // namespace takt

@@ -3,9 +3,17 @@
 namespace takt {
 
 std::string_view phase_name(StepPhase phase) {
-  constexpr std::string_view kNames[kStepPhases] = {
-      "other",         "norms, quantisation",      "queries, keys, values", "rope, KV write", "attention", "attention output",
-      "gate and up", "activation, quantisation", "down",                  "logits",         "sampling"};
+  constexpr std::string_view kNames[kStepPhases] = {"other",
+                                                    "norms, quantisation",
+                                                    "queries, keys, values",
+                                                    "rope, KV write",
+                                                    "attention",
+                                                    "attention output",
+                                                    "gate and up",
+                                                    "activation, quantisation",
+                                                    "down",
+                                                    "logits",
+                                                    "sampling"};
   return kNames[static_cast<std::size_t>(phase)];
 }
 

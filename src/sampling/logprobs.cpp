@@ -7,6 +7,19 @@
 #include "kernels/math.h"
 
 namespace takt {
+namespace {
+
+Status logits_status(bool spoilt, bool found) {
+  if (spoilt) return Error::internal("the model gave a logit that is no finite number");
+  if (!found) return Error::internal("the model gave no token a probability");
+  return {};
+}
+
+}  // namespace
+
+Status check_best(const RowBest& best) {
+  return logits_status(best.spoilt(), best.found());
+}
 
 Status check_logits(std::span<const float> logits) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -16,9 +29,7 @@ Status check_logits(std::span<const float> logits) {
     bad |= static_cast<int>(!(logit < kInfinity));
     above |= static_cast<int>(logit > -kInfinity);
   }
-  if (bad != 0) return Error::internal("the model gave a logit that is no finite number");
-  if (above == 0) return Error::internal("the model gave no token a probability");
-  return {};
+  return logits_status(bad != 0, above != 0);
 }
 
 float log_normalizer(const KernelTable& kernels, std::span<const float> logits) {

@@ -8,12 +8,16 @@
 #include "base/result.h"
 #include "core/step.h"
 #include "kernels/kernel_table.h"
+#include "kernels/row_best.h"
 #include "sampling/candidates.h"
 
 namespace takt {
 
 // Errors: kInternal when a logit is NaN or +infinity, or all are -infinity.
 Status check_logits(std::span<const float> logits);
+
+// The same of a row whose largest value alone was kept.
+Status check_best(const RowBest& best);
 
 // log(sum of exp(logits)); logits as check_logits wants them. The same bits on every instruction set.
 float log_normalizer(const KernelTable& kernels, std::span<const float> logits);

@@ -73,6 +73,13 @@ Result<SampledToken> SamplerState::sample(const LogitsRow& row, const KernelTabl
   return sampled;
 }
 
+Result<SampledToken> SamplerState::sample_best(const RowBest& best) {
+  if (Status status = check_best(best); !status) return status.error();
+  SampledToken sampled;
+  sampled.token = static_cast<TokenId>(best.column());
+  return sampled;
+}
+
 bool SamplerState::changes_logits(bool suppress_end_tokens) const {
   return penalizes_ || !params_.logit_bias.empty() || (suppress_end_tokens && !end_tokens_.empty());
 }

@@ -14,6 +14,7 @@
 #include "core/sampling_params.h"
 #include "core/step.h"
 #include "kernels/kernel_table.h"
+#include "kernels/row_best.h"
 #include "sampling/candidates.h"
 
 namespace takt {
@@ -50,6 +51,13 @@ class SamplerState {
   // Errors: kInternal, when a logit is NaN or +infinity or no token is left: this sequence can't go on, others are not
   // touched.
   Result<SampledToken> sample(const LogitsRow& row, const KernelTable& kernels, SamplerScratch& scratch) const;
+
+  // Whether sample() of this row would need no more of its logits than the largest: greedy, nothing to add or ban, no
+  // logprobs. Then sample_best() of it gives the same.
+  bool wants_best_only(bool suppress_end_tokens) const {
+    return params_.temperature <= 0.0F && params_.top_logprobs < 0 && !changes_logits(suppress_end_tokens);
+  }
+  static Result<SampledToken> sample_best(const RowBest& best);
 
   const SamplingParams& params() const { return params_; }
 

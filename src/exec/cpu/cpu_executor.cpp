@@ -18,6 +18,16 @@ std::string name_of(SequenceId id) {
   return "sequence " + std::to_string(id.value);
 }
 
+void take_sample(Result<SampledToken> sampled, EntryResult& entry) {
+  if (sampled) {
+    entry.sampled = std::move(*sampled);
+    entry.outcome = EntryOutcome::kSampled;
+  } else {
+    entry.error = sampled.error();
+    entry.outcome = EntryOutcome::kFailed;
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<CpuExecutor>> CpuExecutor::load(const std::filesystem::path& path,
@@ -50,6 +60,7 @@ CpuExecutor::CpuExecutor(CpuRuntime runtime, LoadedModel model, KvArena arena, c
   capabilities_.groups = {{plan_.kv_block_tokens, plan_.kv_blocks, plan_.kv_block_bytes}};
   limits_ = {capabilities_.vocab_size, plan_.context_tokens, options.max_step_tokens, plan_.kv_blocks,
              plan_.kv_block_tokens};
+  best_ = std::vector<RowBest>(kLogitRows);
   scratch_.resize(static_cast<std::size_t>(runtime_.pool->threads()));
 }
 
@@ -127,20 +138,35 @@ Status CpuExecutor::compute(StepResult& result) {
   return {};
 }
 
+bool CpuExecutor::wants_best_only(const LogitRow& row) const {
+  return row.target < 0 && samplers_[row.entry]->wants_best_only(step_.entries[row.entry].suppress_end_tokens);
+}
+
 Status CpuExecutor::finish_rows(std::span<const LogitRow> rows, StepResult& result) {
+  tile_.clear();
+  for (const LogitRow& row : rows) {
+    if (!wants_best_only(row)) tile_.push_back(row);
+  }
+  const std::size_t full = tile_.size();
+  for (const LogitRow& row : rows) {
+    if (wants_best_only(row)) tile_.push_back(row);
+  }
   tile_rows_.clear();
-  for (const LogitRow& row : rows) tile_rows_.push_back(row.row);
-  const MatrixView logits{logits_.as<float>(), rows.size(), capabilities_.vocab_size, capabilities_.vocab_size};
+  for (const LogitRow& row : tile_) tile_rows_.push_back(row.row);
+  const MatrixView logits{logits_.as<float>(), full, capabilities_.vocab_size, capabilities_.vocab_size};
+  const std::span<RowBest> best = std::span(best_).first(tile_.size() - full);
   const Compute compute = runtime_.compute();
-  if (Status status = model_.decoder->logits(compute, tile_rows_, workspace_, logits); !status) return status;
+  if (Status status = model_.decoder->logits(compute, tile_rows_, workspace_, {logits, best}); !status) return status;
   workspace_.enter(StepPhase::kSample);
-  outcomes_.assign(rows.size(), {});
+  outcomes_.assign(tile_.size(), {});
   const auto finish = [&](std::size_t i, int worker) {
-    finish_row(rows[i], {logits.row(i), logits.cols}, scratch_[static_cast<std::size_t>(worker)], outcomes_[i]);
+    finish_row(tile_[i], {logits.row(i), logits.cols}, scratch_[static_cast<std::size_t>(worker)], outcomes_[i]);
   };
-  runtime_.pool->run(rows.size(), std::cref(finish));  // by reference: nothing is allocated for it
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    EntryResult& entry = result.entries[rows[i].entry];
+  runtime_.pool->run(full, std::cref(finish));  // by reference: nothing is allocated for it
+  for (std::size_t i = full; i < tile_.size(); ++i)
+    take_sample(SamplerState::sample_best(best[i - full]), outcomes_[i]);
+  for (std::size_t i = 0; i < tile_.size(); ++i) {
+    EntryResult& entry = result.entries[tile_[i].entry];
     if (entry.outcome == EntryOutcome::kFailed) continue;
     if (outcomes_[i].outcome != EntryOutcome::kComputed) entry.outcome = outcomes_[i].outcome;
     if (entry.outcome == EntryOutcome::kFailed) entry.error = std::move(outcomes_[i].error);
@@ -165,13 +191,8 @@ void CpuExecutor::finish_row(const LogitRow& row, std::span<const float> logits,
       entry.error = scored.error();
     } else {
       const auto position = static_cast<std::uint32_t>(bound.first_position + bound.tokens.size() - 1);
-      auto sampled = sampler.sample({logits, position, bound.suppress_end_tokens}, kernels, scratch);
-      if (sampled) {
-        entry.sampled = std::move(*sampled);
-        entry.outcome = EntryOutcome::kSampled;
-        return;
-      }
-      entry.error = sampled.error();
+      take_sample(sampler.sample({logits, position, bound.suppress_end_tokens}, kernels, scratch), entry);
+      return;
     }
   } catch (const std::exception& problem) {  // memory ran out: this sequence fails, others do not
     entry.error = Error::internal(std::string("the row could not be sampled: ") + problem.what());

@@ -52,6 +52,7 @@ class CpuExecutor final : public Executor {
   Status compute(StepResult& result);
   // Makes the logits of up to kLogitRows rows and turns each into a token or a logprob.
   Status finish_rows(std::span<const LogitRow> rows, StepResult& result);
+  bool wants_best_only(const LogitRow& row) const;
   void finish_row(const LogitRow& row, std::span<const float> logits, SamplerScratch& scratch,
                   EntryResult& entry) const;
   Status check_block(GroupId group, BlockId block, std::size_t bytes) const;
@@ -73,7 +74,9 @@ class CpuExecutor final : public Executor {
 
   DecoderWorkspace workspace_;
   AlignedBuffer logits_;
+  std::vector<LogitRow> tile_;  // rows that need all their logits first
   std::vector<std::uint32_t> tile_rows_;
+  std::vector<RowBest> best_;            // of the others
   std::vector<EntryResult> outcomes_;    // per row of a tile
   std::vector<SamplerScratch> scratch_;  // per thread
 };

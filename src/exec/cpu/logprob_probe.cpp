@@ -139,7 +139,8 @@ Status LogprobProbe::score(const LogprobQuery& query, std::span<const std::uint3
                            LogprobAnswer& answer) {
   const std::size_t vocabulary = model_.decoder->hyperparameters().vocabulary;
   const MatrixView logits{logits_.as<float>(), rows.size(), vocabulary, vocabulary};
-  if (Status status = model_.decoder->logits(runtime_.compute(), rows, workspace_, logits); !status) return status;
+  if (Status status = model_.decoder->logits(runtime_.compute(), rows, workspace_, {logits, {}}); !status)
+    return status;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::span<const float> row(logits.row(i), vocabulary);
     if (Status status = check_logits(row); !status) return status;

@@ -114,7 +114,7 @@ class LlamaDecoder final : public Decoder {
   }
 
   Status logits(const Compute& compute, std::span<const std::uint32_t> rows, DecoderWorkspace& workspace,
-                MatrixView out) const override {
+                const LogitsOut& out) const override {
     return output_logits(compute, rows, weights_.output_norm, h_.rms_epsilon, weights_.output_layer(), workspace, out);
   }
 

@@ -96,7 +96,7 @@ class LogitMachine {
     std::vector<float> out(std::size_t{vocabulary} * wanted.size());
     if (wanted.empty()) return {};
     const MatrixView view{out.data(), wanted.size(), vocabulary, vocabulary};
-    EXPECT_TRUE(model_.decoder->logits(compute, wanted, workspace_, view).ok());
+    EXPECT_TRUE(model_.decoder->logits(compute, wanted, workspace_, {view, {}}).ok());
     LogitBits bits(out.size());
     std::transform(out.begin(), out.end(), bits.begin(),
                    [](float value) { return std::bit_cast<std::uint32_t>(value); });

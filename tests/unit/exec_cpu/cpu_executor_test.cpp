@@ -118,6 +118,47 @@ TEST_F(CpuExecutorTest, PromptLogprobsOfManyRowsComeInOneStep) {
   for (std::size_t i = 0; i < 300; ++i) EXPECT_EQ(logprobs[i].logprob, answer->positions[i].logprobs[0]) << i;
 }
 
+// Greedy rows keep only their best token; beside them, in the same step, rows that want logprobs keep all logits.
+TEST_F(CpuExecutorTest, GreedyTokensAreTheSameWithAndWithoutTheirLogits) {
+  std::vector<std::vector<TokenId>> prompts;
+  for (std::uint64_t i = 0; i < 6; ++i) {
+    std::vector<TokenId>& prompt = prompts.emplace_back();
+    for (std::uint64_t t = 0; t < 5 + i; ++t) prompt.push_back(static_cast<TokenId>((i * 31 + t * 17) % 256));
+  }
+  const auto sample_all = [&](std::uint64_t first_id, std::uint64_t with_logprobs) {
+    std::vector<BoundEntry> entries;
+    std::vector<std::span<const BlockId>> tables;
+    for (std::uint64_t i = 0; i < prompts.size(); ++i) {
+      open(first_id + i, (with_logprobs >> i & 1) != 0 ? 2 : -1);
+      tables.emplace_back(std::span(table_).subspan(8 * i, 8));
+    }
+    for (std::uint64_t i = 0; i < prompts.size(); ++i) {
+      entries.push_back(entry(first_id + i, prompts[i]));
+      entries.back().tables = {&tables[i], 1};
+      entries.back().samples = true;
+    }
+    std::vector<TokenId> sampled;
+    const auto ticket = executor_->submit({StepId(1), entries});
+    EXPECT_TRUE(ticket.ok());
+    const auto result = executor_->collect(*ticket);
+    EXPECT_TRUE(result.ok());
+    for (std::uint64_t i = 0; i < prompts.size(); ++i) {
+      const EntryResult& got = result->entries[i];
+      EXPECT_EQ(got.outcome, EntryOutcome::kSampled);
+      EXPECT_EQ(got.sampled.top.size(), (with_logprobs >> i & 1) != 0 ? 2U : 0U);
+      if (!got.sampled.top.empty()) {
+        EXPECT_EQ(got.sampled.top[0].token, got.sampled.token);
+      }
+      sampled.push_back(got.sampled.token);
+      executor_->close(SequenceId(first_id + i));
+    }
+    return sampled;
+  };
+  const std::vector<TokenId> with_all = sample_all(1, 0b111111);
+  EXPECT_EQ(sample_all(11, 0), with_all);
+  EXPECT_EQ(sample_all(21, 0b010110), with_all);
+}
+
 TEST_F(CpuExecutorTest, AnEmptyStepIsComputedAndAStepIsCollectedOnce) {
   const auto ticket = executor_->submit({StepId(5), {}});
   ASSERT_TRUE(ticket.ok());

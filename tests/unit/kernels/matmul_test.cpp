@@ -193,6 +193,47 @@ TEST(Matmul, ComputesSeveralProductsInOneCall) {
   EXPECT_TRUE(same_bits(out2, alone2));
 }
 
+// Rows that are only compared give the first column of the largest value that the whole rows have; ties by weight rows
+// that are equal, rows beside them that are written, a row that is no number, outputs that are not whole stripes.
+TEST(Matmul, KeepsOfComparedRowsWhatTheWholeRowsHold) {
+  constexpr std::size_t kRows = 70;
+  constexpr std::size_t kDepth = 64;
+  for (const TensorType type : {TensorType::kQ8_0, TensorType::kF16}) {
+    for (const std::size_t columns : {std::size_t{1}, std::size_t{50}, std::size_t{333}}) {
+      std::vector<std::byte> bytes = random_weights(type, 33, columns, kDepth);
+      const std::size_t size = row_bytes(type, kDepth);
+      for (std::size_t i = 40; i < columns; ++i)  // the rows from 40 on repeat the first ones
+        std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>((i - 40) % 40 * size), size,
+                    bytes.begin() + static_cast<std::ptrdiff_t>(i * size));
+      std::vector<float> x = random_floats(34, kRows * kDepth);
+      x[66 * kDepth + 1] = std::numeric_limits<float>::quiet_NaN();
+      const std::vector<float> want = multiply(Isa::kScalar, 1, bytes, type, {columns, kDepth}, x, kRows);
+      for (const Isa isa : runnable_levels()) {
+        for (const std::size_t written : {std::size_t{0}, std::size_t{3}, std::size_t{65}}) {
+          ThreadPool pool(2);
+          const Compute compute(isa, pool);
+          const PackedMatrix weights = PackedMatrix::pack(type, bytes, columns, kDepth, pool).value();
+          Activations activations;
+          ASSERT_TRUE(activations.assign(compute, view_of(x, kRows, kDepth), weights.activation_formats()));
+          std::vector<float> out(written * columns);
+          std::vector<RowBest> best(kRows - written);
+          const Product product{
+              .weights = &weights, .x = &activations, .out = view_of(out, written, columns), .best = best};
+          ASSERT_TRUE(matmul(compute, std::span(&product, 1)));
+          EXPECT_TRUE(same_bits(out, std::span(want).first(out.size())));
+          for (std::size_t row = written; row < kRows; ++row) {
+            const RowBest& got = best[row - written];
+            const auto whole = std::span(want).subspan(row * columns, columns);
+            EXPECT_EQ(got.spoilt(), row == 66) << row;
+            if (row == 66) continue;
+            EXPECT_EQ(got.column(), std::max_element(whole.begin(), whole.end()) - whole.begin()) << row;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Matmul, AddsABiasAndWhatTheOutputHoldsAsSeparatePassesWould) {
   ThreadPool pool(2);
   const Compute compute(runnable_levels().back(), pool);
@@ -211,7 +252,11 @@ TEST(Matmul, AddsABiasAndWhatTheOutputHoldsAsSeparatePassesWould) {
     for (const bool biased : {false, true}) {
       for (const bool adds : {false, true}) {
         std::vector<float> out = held;
-        const Product one{&weights, &activations, view_of(out, kRows, kOut), biased ? bias.data() : nullptr, adds};
+        const Product one{.weights = &weights,
+                          .x = &activations,
+                          .out = view_of(out, kRows, kOut),
+                          .bias = biased ? bias.data() : nullptr,
+                          .adds = adds};
         ASSERT_TRUE(matmul(compute, std::span(&one, 1)));
         std::vector<float> want = product;
         for (std::size_t i = 0; i < want.size(); ++i) {

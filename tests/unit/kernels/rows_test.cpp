@@ -104,8 +104,8 @@ TEST(Activations, ThatAreMadeOnTheWayAreQuantisedLikeThoseThatWereThere) {
                                          view_of(normalised, kRows, kCols), ActivationFormats::kBlock32));
       ASSERT_TRUE(there.assign(compute, view_of(normalised, kRows, kCols), ActivationFormats::kBlock32));
       expect_same(made.quantised(0), there.quantised(0));
-      ASSERT_TRUE(made.assign_gated(compute, view_of(x, kRows, kCols), view_of(y, kRows, kCols),
-                                    ActivationFormats::kBlock32));
+      ASSERT_TRUE(
+          made.assign_gated(compute, view_of(x, kRows, kCols), view_of(y, kRows, kCols), ActivationFormats::kBlock32));
       ASSERT_TRUE(there.assign(compute, view_of(x, kRows, kCols), ActivationFormats::kBlock32));
       expect_same(made.quantised(0), there.quantised(0));
     }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -42,6 +43,70 @@ TokenId greedy(SamplingParams params, const std::vector<TokenId>& known, std::ui
 
 TEST(Sampler, GreedyTakesTheBestAndTheLowerIdOfEqualOnes) {
   EXPECT_EQ(greedy({}, {0}, 1, {0.0F, 3.0F, 1.0F, 3.0F}), 1);
+}
+
+// Logits of few different values, so that most rows have ties; some with bans, some that cannot be sampled.
+TEST(Sampler, TheBestAloneGivesTheTokenAndTheErrorsOfAllLogits) {
+  constexpr float kOdd[] = {kNone, -0.0F, 0.0F, std::numeric_limits<float>::infinity(),
+                            std::numeric_limits<float>::quiet_NaN()};
+  std::mt19937 random(7);
+  SamplingParams params;
+  params.temperature = 0.0F;
+  const SamplerState state(params, {}, {}, 0);
+  ASSERT_TRUE(state.wants_best_only(false));
+  SamplerScratch scratch;
+  for (int round = 0; round < 500; ++round) {
+    std::vector<float> logits(1 + random() % 70);
+    const std::uint64_t values = 1 + random() % 6;
+    for (float& logit : logits) logit = static_cast<float>(random() % values) - 2.0F;
+    if (round % 3 == 0) {
+      for (float& logit : logits) logit = random() % 2 == 0 ? kNone : kOdd[random() % 3];
+    }
+    if (round % 5 == 0) logits[random() % logits.size()] = kOdd[random() % 5];
+    std::vector<std::uint32_t> order(logits.size());
+    for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::shuffle(order.begin(), order.end(), random);
+    RowBest best;
+    for (const std::uint32_t i : order) {
+      if (!best.may_take(logits[i])) continue;
+      if (logits[i] < std::numeric_limits<float>::infinity()) {
+        best.offer(logits[i], i);
+      } else {
+        best.spoil();
+      }
+    }
+    const auto want = state.sample({logits, 0}, scalar_kernels(), scratch);
+    const auto got = SamplerState::sample_best(best);
+    ASSERT_EQ(got.ok(), want.ok()) << round;
+    if (want.ok()) {
+      EXPECT_EQ(got->token, want->token) << round;
+    } else {
+      EXPECT_EQ(got.error().message, want.error().message) << round;
+    }
+  }
+}
+
+TEST(Sampler, RowsThatNeedMoreThanTheBestSaySo) {
+  SamplingParams greedy_params;
+  greedy_params.temperature = 0.0F;
+  const auto wants = [](const SamplingParams& params, bool suppresses, std::vector<TokenId> ends = {}) {
+    return SamplerState(params, std::move(ends), {}, 0).wants_best_only(suppresses);
+  };
+  EXPECT_TRUE(wants(greedy_params, false, {2}));
+  EXPECT_TRUE(wants(greedy_params, true));
+  EXPECT_FALSE(wants(greedy_params, true, {2}));
+  SamplingParams params = greedy_params;
+  params.temperature = 0.5F;
+  EXPECT_FALSE(wants(params, false));
+  params = greedy_params;
+  params.top_logprobs = 0;
+  EXPECT_FALSE(wants(params, false));
+  params = greedy_params;
+  params.logit_bias = {{1, 2.0F}};
+  EXPECT_FALSE(wants(params, false));
+  params = greedy_params;
+  params.presence_penalty = 0.5F;
+  EXPECT_FALSE(wants(params, false));
 }
 
 TEST(Sampler, FrequenciesFollowTheSoftmaxAtEveryTemperature) {
