@@ -160,30 +160,19 @@ struct Avx2Lanes {
 
   // A quarter of the block at a time: 2 * 2 * 63 * 127 = 32004 fits 16 bits.
   template <int R>
-  static TAKT_INLINE void add_six_bits_scaled(const std::uint8_t* lines, const std::uint8_t* top, const std::int8_t* x,
-                                              std::size_t stride, I low_pairs, I high_pairs, I (&sums)[R]) {
+  static TAKT_INLINE void add_six_bits_scaled(const std::uint8_t* lines, const std::int8_t* x, std::size_t stride,
+                                              I scales, I (&sums)[R]) {
 #pragma GCC unroll 2
     for (int half = 0; half < 2; ++half) {
-      const I bits = {load_bytes(top + 64 * half), load_bytes(top + 64 * half + 32)};
-      const I scale_pairs = half == 0 ? low_pairs : high_pairs;
-#pragma GCC unroll 2
-      for (int quarter = 0; quarter < 2; ++quarter) {
-        I pairs[R];
-        for (int r = 0; r < R; ++r) pairs[r] = broadcast_int(0);
-#pragma GCC unroll 2
-        for (int j = 2 * quarter; j < 2 * quarter + 2; ++j) {
-          const I low = half_line(lines + 64 * j, half);
-          const I weights = {_mm256_or_si256(low.a, top_bits(bits.a, j)), _mm256_or_si256(low.b, top_bits(bits.b, j))};
-#pragma GCC unroll 4
-          for (int r = 0; r < R; ++r)
-            add_products(weights, broadcast_four(x + static_cast<std::size_t>(r) * stride + 16 * half + 4 * j),
-                         pairs[r]);
-        }
-        for (int r = 0; r < R; ++r) {
-          sums[r] = add_int(sums[r], multiply_add_pairs(pairs[r], scale_pairs));
-          keep_order(sums[r]);
-        }
-      }
+      const I scale = half == 0 ? low_halves(scales) : high_halves(scales);
+      const std::uint8_t* at = lines + 192 * half;
+      const std::int8_t* values = x + 16 * half;
+      const I a = {load_bytes(at), load_bytes(at + 32)};
+      const I b = {load_bytes(at + 64), load_bytes(at + 96)};
+      add_two_scaled<R>(low_six_bits(a), low_six_bits(b), values, stride, scale, sums);
+      const I c = {load_bytes(at + 128), load_bytes(at + 160)};
+      const I d = {top_pairs(a.a, b.a, c.a), top_pairs(a.b, b.b, c.b)};
+      add_two_scaled<R>(low_six_bits(c), d, values + 8, stride, scale, sums);
     }
   }
 
@@ -266,10 +255,41 @@ struct Avx2Lanes {
     const __m256i mask = _mm256_set1_epi8(16);
     return _mm256_and_si256(bit <= 4 ? _mm256_slli_epi16(bits, 4 - bit) : _mm256_srli_epi16(bits, bit - 4), mask);
   }
-  // Bits 2j and 2j + 1 of each byte, times 16.
-  static TAKT_INLINE __m256i top_bits(__m256i bits, int j) {
-    const __m256i mask = _mm256_set1_epi8(48);
-    return _mm256_and_si256(j <= 2 ? _mm256_slli_epi16(bits, 4 - 2 * j) : _mm256_srli_epi16(bits, 2), mask);
+  // Each lane's lower (upper) 16 bits in both of its halves.
+  static TAKT_INLINE I low_halves(I x) {
+    const __m256i places =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 0, 1, 4, 5, 4, 5, 8, 9, 8, 9, 12, 13, 12, 13));
+    return {_mm256_shuffle_epi8(x.a, places), _mm256_shuffle_epi8(x.b, places)};
+  }
+  static TAKT_INLINE I high_halves(I x) {
+    const __m256i places =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(2, 3, 2, 3, 6, 7, 6, 7, 10, 11, 10, 11, 14, 15, 14, 15));
+    return {_mm256_shuffle_epi8(x.a, places), _mm256_shuffle_epi8(x.b, places)};
+  }
+  static TAKT_INLINE I low_six_bits(I x) {
+    const __m256i mask = _mm256_set1_epi8(63);
+    return {_mm256_and_si256(x.a, mask), _mm256_and_si256(x.b, mask)};
+  }
+  // The value whose bits are, two by two, the upper ones of a, b and c.
+  static TAKT_INLINE __m256i top_pairs(__m256i a, __m256i b, __m256i c) {
+    const __m256i first = _mm256_and_si256(_mm256_srli_epi16(a, 6), _mm256_set1_epi8(3));
+    const __m256i second = _mm256_and_si256(_mm256_srli_epi16(b, 4), _mm256_set1_epi8(12));
+    const __m256i third = _mm256_and_si256(_mm256_srli_epi16(c, 2), _mm256_set1_epi8(48));
+    return _mm256_or_si256(_mm256_or_si256(first, second), third);
+  }
+  // sums += scale * (the products of eight k).
+  template <int R>
+  static TAKT_INLINE void add_two_scaled(const I& first, const I& second, const std::int8_t* x, std::size_t stride,
+                                         const I& scale, I (&sums)[R]) {
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) {
+      const std::int8_t* row = x + static_cast<std::size_t>(r) * stride;
+      I pairs = broadcast_int(0);
+      add_products(first, broadcast_four(row), pairs);
+      add_products(second, broadcast_four(row + 4), pairs);
+      sums[r] = add_int(sums[r], multiply_add_pairs(pairs, scale));
+      keep_order(sums[r]);
+    }
   }
   template <int R>
   static TAKT_INLINE void add_signed_products(const I& weights, const std::int8_t* x, std::size_t stride,

@@ -198,19 +198,24 @@ struct PlainLanes {
     }
   }
 
-  // sums += low(lane) * the dot product of the first 16 k + high(lane) * that of the others, for six bits, 0..63: `top`
-  // are the lines of the two top bits (StripeQ6_K). Scales are signed, in all of a lane's 16-bit halves.
+  // sums += first(lane) * the dot product of the first 16 k + second(lane) * that of the others, for six bits, 0..63
+  // (lines: StripeQ6_K). `scales`: the signed scales first and second in the halves of each lane.
   template <int R>
-  static void add_six_bits_scaled(const std::uint8_t* lines, const std::uint8_t* top, const std::int8_t* x,
-                                  std::size_t stride, I low_pairs, I high_pairs, I (&sums)[R]) {
-    const auto weight = [&](std::size_t lane, std::size_t k) {
-      const std::int32_t bits = (top[k / 16 * 64 + lane * 4 + k % 4] >> (k % 16 / 4 * 2)) & 3;
-      return nibble(lines, lane, k) + 16 * bits;
+  static void add_six_bits_scaled(const std::uint8_t* lines, const std::int8_t* x, std::size_t stride, I scales,
+                                  I (&sums)[R]) {
+    const auto weight = [&](std::size_t lane, std::size_t k) -> std::int32_t {
+      const auto byte = [&](std::size_t line) -> std::int32_t {
+        return lines[(k / 16 * 3 + line) * 64 + lane * 4 + k % 4];
+      };
+      const std::size_t line = k % 16 / 4;
+      return line < 3 ? byte(line) & 63 : (byte(0) >> 6) | (byte(1) >> 6 << 2) | (byte(2) >> 6 << 4);
     };
     for (int r = 0; r < R; ++r) {
       const std::int8_t* row = x + static_cast<std::size_t>(r) * stride;
-      add_scaled(sums[r], low_pairs, dot_each(row, 0, 16, weight));
-      add_scaled(sums[r], high_pairs, dot_each(row, 16, 32, weight));
+      const I first = dot_each(row, 0, 16, weight);
+      const I second = dot_each(row, 16, 32, weight);
+      for (std::size_t i = 0; i < W; ++i)
+        sums[r].v[i] += static_cast<std::int16_t>(scales.v[i]) * first.v[i] + (scales.v[i] >> 16) * second.v[i];
     }
   }
 
@@ -250,10 +255,6 @@ struct PlainLanes {
   }
 
  private:
-  static void add_scaled(I& sums, I scale_pairs, I dots) {
-    for (std::size_t i = 0; i < W; ++i) sums.v[i] += static_cast<std::int16_t>(scale_pairs.v[i]) * dots.v[i];
-  }
-
   // sum of weight(lane, k) * x[k] over k in [begin, end).
   template <typename Weight>
   static I dot_each(const std::int8_t* x, std::size_t begin, std::size_t end, const Weight& weight) {

@@ -184,18 +184,13 @@ struct MatmulKernels {
     template <int R>
     [[gnu::always_inline]] static void dot(const StripeQ6_K& s, std::size_t block, const BlockRows& x, I (&dots)[R]) {
       const I pairs = L::load_i8_pairs(s.sub_scales[block][0]);
-      const I high_mask = L::broadcast_int(INT32_MIN >> 15);
-      const I low_mask = L::broadcast_int(0xFFFF);
-      const I first = L::or_int(L::and_int(pairs, low_mask), L::template shift_left<16>(pairs));
-      const I second =
-          L::or_int(L::and_int(pairs, high_mask), L::and_int(L::template shift_right_arithmetic<16>(pairs), low_mask));
       for (int r = 0; r < R; ++r) {
         std::int32_t sums;
         __builtin_memcpy(&sums, x.half_sums + static_cast<std::size_t>(r) * x.half_sums_stride, sizeof sums);
         const I offset = L::multiply_add_pairs(pairs, L::broadcast_int(sums));
         dots[r] = L::sub_int(L::broadcast_int(0), L::template shift_left<kShiftOfOffset>(offset));
       }
-      L::template add_six_bits_scaled<R>(s.lines[block], s.top_bits[block], x.values, x.stride, first, second, dots);
+      L::template add_six_bits_scaled<R>(s.lines[block], x.values, x.stride, pairs, dots);
     }
   };
   struct IQ4_XS : SharedScales<StripeIQ4_XS> {

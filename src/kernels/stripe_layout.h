@@ -68,13 +68,15 @@ struct StripeQ5_K {
   std::uint8_t fifth_bits[8][kLineBytes];
 };
 
-// 256 k in eight blocks of 32, of two sub-blocks of 16 each. The two top bits of 32 k: two lines; in line h, dword
-// `lane`, byte b, bits 2j and 2j + 1: of k = 16h + 4j + b.
+// 16 k of six bits: three lines; in line j, dword `lane`, byte b: in the lower six bits k = 4j + b, in the upper two
+// the bits 2j and 2j + 1 of k = 12 + b.
+inline constexpr std::size_t kSixBitLines = 3;
+
+// 256 k in eight blocks of 32, of two sub-blocks of 16 each.
 struct StripeQ6_K {
   std::uint16_t scales[kLanes];
   std::int8_t sub_scales[8][kLanes][2];  // of sub-blocks 2i and 2i + 1
-  std::uint8_t lines[8][kNibbleLines * kLineBytes];
-  std::uint8_t top_bits[8][2 * kLineBytes];
+  std::uint8_t lines[8][2 * kSixBitLines * kLineBytes];
 };
 
 struct StripeIQ4_XS {

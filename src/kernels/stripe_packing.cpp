@@ -28,16 +28,13 @@ void take_nibbles(const std::uint8_t* lines, std::size_t lane, std::byte* bytes)
   for (std::size_t j = 0; j < kNibbleLines; ++j) std::memcpy(bytes + j * 4, lines + j * kLineBytes + lane * 4, 4);
 }
 
-// Bits (or bit pairs) of k, as stripes keep them: a byte of the line for each k mod 4.
+// Bits of k, as stripes keep them: a byte of the line for each k mod 4.
 struct BitPlace {
   std::size_t byte;
   unsigned shift;
 };
 BitPlace fifth_bit_place(std::size_t lane, std::size_t k) {
   return {lane * 4 + k % 4, static_cast<unsigned>(k / 16 * 4 + k % 16 / 4)};
-}
-BitPlace top_bits_place(std::size_t lane, std::size_t k) {
-  return {k / 16 * kLineBytes + lane * 4 + k % 4, static_cast<unsigned>(k % 16 / 4 * 2)};
 }
 
 void put(std::uint8_t* line, BitPlace place, unsigned bits) {
@@ -258,14 +255,12 @@ struct PackQ6_K {
     block.scales[lane] = word_at(in + 208);
     for (std::size_t i = 0; i < 16; ++i) block.sub_scales[i / 2][lane][i % 2] = static_cast<std::int8_t>(in[192 + i]);
     for (std::size_t j = 0; j < 8; ++j) {
-      std::byte nibbles[16] = {};
       for (std::size_t k = 0; k < 32; ++k) {
         const Place from = place(j, k);
         const unsigned low = (byte_at(in, from.nibble) >> from.nibble_shift) & 15U;
-        nibbles[k % 16] |= static_cast<std::byte>(low << (k / 16 * 4));
-        put(block.top_bits[j], top_bits_place(lane, k), (byte_at(in, from.top) >> from.top_shift) & 3U);
+        const unsigned top = (byte_at(in, from.top) >> from.top_shift) & 3U;
+        put_six_bits(block.lines[j], lane, k, low | (top << 4U));
       }
-      place_nibbles(nibbles, lane, block.lines[j]);
     }
   }
   static void unpack(const Block& block, std::size_t lane, std::byte* out) {
@@ -273,15 +268,38 @@ struct PackQ6_K {
     std::memcpy(out + 208, &block.scales[lane], 2);
     for (std::size_t i = 0; i < 16; ++i) out[192 + i] = static_cast<std::byte>(block.sub_scales[i / 2][lane][i % 2]);
     for (std::size_t j = 0; j < 8; ++j) {
-      std::byte nibbles[16];
-      take_nibbles(block.lines[j], lane, nibbles);
       for (std::size_t k = 0; k < 32; ++k) {
         const Place to = place(j, k);
-        const unsigned low = (byte_at(nibbles, k % 16) >> (k / 16 * 4)) & 15U;
-        out[to.nibble] |= static_cast<std::byte>(low << to.nibble_shift);
-        out[to.top] |= static_cast<std::byte>(get(block.top_bits[j], top_bits_place(lane, k), 3) << to.top_shift);
+        const unsigned value = get_six_bits(block.lines[j], lane, k);
+        out[to.nibble] |= static_cast<std::byte>((value & 15U) << to.nibble_shift);
+        out[to.top] |= static_cast<std::byte>(value >> 4U << to.top_shift);
       }
     }
+  }
+
+ private:
+  static std::uint8_t& byte_of(std::uint8_t* lines, std::size_t lane, std::size_t k, std::size_t line) {
+    return lines[(k / 16 * kSixBitLines + line) * kLineBytes + lane * 4 + k % 4];
+  }
+  static void put_six_bits(std::uint8_t* lines, std::size_t lane, std::size_t k, unsigned value) {
+    const std::size_t line = k % 16 / 4;
+    if (line < kSixBitLines) {
+      std::uint8_t& byte = byte_of(lines, lane, k, line);
+      byte = static_cast<std::uint8_t>(byte | value);
+      return;
+    }
+    for (std::size_t j = 0; j < kSixBitLines; ++j) {
+      std::uint8_t& byte = byte_of(lines, lane, k, j);
+      byte = static_cast<std::uint8_t>(byte | (value >> (2 * j) & 3U) << 6U);
+    }
+  }
+  static unsigned get_six_bits(const std::uint8_t* lines, std::size_t lane, std::size_t k) {
+    const std::size_t line = k % 16 / 4;
+    const auto byte = [&](std::size_t j) -> unsigned {
+      return lines[(k / 16 * kSixBitLines + j) * kLineBytes + lane * 4 + k % 4];
+    };
+    if (line < kSixBitLines) return byte(line) & 63U;
+    return byte(0) >> 6U | byte(1) >> 6U << 2U | byte(2) >> 6U << 4U;
   }
 };
 
