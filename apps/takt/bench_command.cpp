@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "bench_compare.h"
 #include "bench_options.h"
@@ -11,6 +12,8 @@
 #include "bench_session.h"
 #include "commands.h"
 #include "load/home_profile.h"
+#include "number_in.h"
+#include "output_files.h"
 #include "report/figures.h"
 
 namespace takt::app {
@@ -82,7 +85,8 @@ void note_load(report::RunReport& report, const std::vector<load::ClassSettings>
     const std::string of =
         classes.size() > 1 ? " of " + one.name + (one.application.empty() ? "" : " (" + one.application + ")") : "";
     report.load.push_back({"arrivals" + of, load::describe_arrivals(one, factor)});
-    std::string lengths = "prompt " + one.prompt + ", answer " + one.output + " tokens";
+    std::string lengths =
+        one.lengths.empty() ? "prompt " + one.prompt + ", answer " + one.output + " tokens" : "pairs of " + one.lengths;
     if (one.shared_prefix > 0) lengths += ", " + std::to_string(one.shared_prefix) + " of the prompt shared";
     if (one.cancel_share > 0.0) lengths += ", " + report::share_text(one.cancel_share) + " cancelled";
     report.load.push_back({"lengths asked for" + of, lengths});
@@ -188,12 +192,19 @@ Result<report::RunReport> find_capacity(BenchSession& session, const Arguments& 
   return report;
 }
 
+std::vector<std::string> input_files(const Arguments& arguments, const std::vector<load::ClassSettings>& classes) {
+  std::vector<std::string> files{arguments.load_file};
+  for (const auto& one : classes) files.push_back(one.lengths);
+  return files;
+}
+
 ExitCode run_bench(const Arguments& arguments) {
   if (arguments.common.url.empty())
     return fail(ExitCode::kUsage, Error::invalid("url", "which server? takt bench URL"));
-  if (const auto status = check_outputs(arguments.common, {}); !status) return fail(ExitCode::kUsage, status.error());
   const auto classes = class_settings(arguments);
   if (!classes) return fail(ExitCode::kUsage, classes.error());
+  if (const auto status = check_outputs(report_files(arguments.common), input_files(arguments, *classes)); !status)
+    return fail(ExitCode::kUsage, status.error());
   // What cannot be made is said before anybody is asked.
   if (const auto made = load::make_load(*classes, {.span = from_seconds(kUsualDuration)});
       !made && arguments.profile.empty())
@@ -207,33 +218,59 @@ ExitCode run_bench(const Arguments& arguments) {
   return put_report(*report, arguments.common);
 }
 
+// What describes the one class of a load that has no classes of its own.
+std::vector<CLI::Option*> add_class_options(CLI::App& command, load::ClassSettings& one) {
+  auto* rate = command.add_option("--rate", one.rate, "Requests per second (1 where nothing is said)")
+                   ->check(number_in(0.0, 1e6))
+                   ->default_str("");
+  auto* arrivals = command.add_option(
+      "--arrivals", one.arrivals,
+      "poisson, even, gamma:BURSTINESS, onoff:OFF_RATE,ON_S,OFF_S, ramp:TO_RATE, steps:R,R,..., burst");
+  auto* users =
+      command.add_option("--users", one.users, "A closed load instead: so many people, each waiting for the answer")
+          ->check(CLI::Range(0, 100'000));
+  auto* think = command.add_option("--think", one.think, "Seconds between answer and next request, or exp:MEAN");
+  auto* turns = command.add_option("--turns", one.turns, "Of a conversation, each with all before it")
+                    ->check(CLI::Range(1, 1000));
+  auto* prompt =
+      command.add_option("--prompt", one.prompt, "Tokens: N, uniform:A-B, lognormal:MEDIAN,SIGMA[,min=N][,max=N]");
+  auto* output = command.add_option("--output", one.output, "Tokens, likewise");
+  auto* lengths =
+      command.add_option("--lengths", one.lengths, "A trace: its pairs of lengths are drawn for prompt and answer")
+          ->excludes(prompt, output);
+  auto* prefix = command.add_option("--shared-prefix", one.shared_prefix, "Tokens that all prompts begin with");
+  auto* share = command.add_option("--cancel-share", one.cancel_share, "Share of requests that are cancelled")
+                    ->check(number_in(0.0, 1.0));
+  auto* after =
+      command.add_option("--cancel-after", one.cancel_after, "Seconds after sending")->check(number_in(0.0, 1e6));
+  return {rate, arrivals, users, think, turns, prompt, output, lengths, prefix, share, after};
+}
+
 void add_load_options(CLI::App& command, Arguments& arguments) {
-  auto& one = arguments.one;
-  command.add_option("--rate", one.rate, "Requests per second (1 where nothing is said)")->check(CLI::Range(0.0, 1e6));
-  command.add_option("--arrivals", one.arrivals,
-                     "poisson, even, gamma:BURSTINESS, onoff:OFF_RATE,ON_S,OFF_S, ramp:TO_RATE, steps:R,R,..., burst");
-  command.add_option("--users", one.users, "A closed load instead: so many people, each waiting for the answer")
-      ->check(CLI::Range(0, 100'000));
-  command.add_option("--think", one.think, "Seconds between answer and next request, or exp:MEAN");
-  command.add_option("--turns", one.turns, "Of a conversation, each with all before it")->check(CLI::Range(1, 1000));
-  command.add_option("--prompt", one.prompt, "Tokens: N, uniform:A-B, lognormal:MEDIAN,SIGMA[,min=N][,max=N]");
-  command.add_option("--output", one.output, "Tokens, likewise");
-  command.add_option("--shared-prefix", one.shared_prefix, "Tokens that all prompts begin with");
-  command.add_option("--cancel-share", one.cancel_share, "Share of requests that are cancelled")
-      ->check(CLI::Range(0.0, 1.0));
-  command.add_option("--cancel-after", one.cancel_after, "Seconds after sending")->check(CLI::Range(0.0, 1e6));
-  command.add_option(
+  const auto own = add_class_options(command, arguments.one);
+  auto* classes = command.add_option(
       "--class", arguments.classes,
       "'NAME=VALUE ...': one class of a mixed load (repeatable); names as the options above, and name, ttft, itl, ...");
-  command.add_option("--load", arguments.load_file, "TOML file with a [[class]] for each class");
-  command.add_option("--profile", arguments.profile, "A ready-made load: home")->check(CLI::IsMember({"home"}));
-  command.add_option("--people", arguments.people, "Of the household")->check(CLI::Range(1, 1000));
+  auto* file = command.add_option("--load", arguments.load_file, "TOML file with a [[class]] for each class");
+  auto* profile = command.add_option("--profile", arguments.profile, "A ready-made load: home")
+                      ->check(CLI::IsMember({"home"}))
+                      ->excludes(classes, file);
+  // Where the classes are given elsewhere, what these say would be said in vain.
+  for (CLI::Option* option : own) option->excludes(classes, file, profile);
+  command.add_option("--people", arguments.people, "Of the household")->check(CLI::Range(1, 1000))->needs(profile);
   command.add_option("--length-factor", arguments.length_factor, "Of the household's lengths")
-      ->check(CLI::Range(0.001, 100.0));
-  command.add_flag("--find-capacity", arguments.find_capacity, "Search for the highest rate with enough attainment");
+      ->check(number_in(0.001, 100.0))
+      ->needs(profile);
+  auto* search =
+      command
+          .add_flag("--find-capacity", arguments.find_capacity, "Search for the highest rate with enough attainment")
+          ->excludes(profile);
   command.add_option("--attainment", arguments.attainment, "Share of requests that must meet their targets")
-      ->check(CLI::Range(0.01, 1.0));
-  command.add_option("--tries", arguments.most_tries, "Runs of the search, at most")->check(CLI::Range(1, 100));
+      ->check(number_in(0.01, 1.0))
+      ->needs(search);
+  command.add_option("--tries", arguments.most_tries, "Runs of the search, at most")
+      ->check(CLI::Range(1, 100))
+      ->needs(search);
 }
 
 }  // namespace

@@ -56,7 +56,8 @@ Result<report::NamedComparison> compare_reports(const std::string& before_name, 
   warn_of_facts(before.server, after.server, warnings);
   warn_of_state(before_name, before, warnings);
   warn_of_state(after_name, after, warnings);
-  report::NamedComparison named{before_name, after_name, measure::compare(before.run, after.run)};
+  report::NamedComparison named{before_name, after_name, measure::compare(before.run, after.run),
+                                before.verdict.valid() && after.verdict.valid()};
   named.comparison.warnings = std::move(warnings);
   return named;
 }
@@ -72,7 +73,7 @@ void add_compare_options(CLI::App& command, CompareArguments& arguments) {
 }
 
 ExitCode run_compare(const CompareArguments& arguments) {
-  if (const auto status = check_outputs(arguments.output, arguments.files); !status)
+  if (const auto status = check_outputs(report_files(arguments.output), arguments.files); !status)
     return fail(ExitCode::kUsage, status.error());
   std::vector<report::RunReport> reports;
   for (const auto& file : arguments.files) {

@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "number_in.h"
+
 namespace takt::app {
 namespace {
 
@@ -14,7 +16,9 @@ void add_server_options(CLI::App& command, BenchOptions& options) {
   command.add_flag("--no-stream", options.no_stream, "Whole answers: then TTFT is E2E, and there are no gaps");
   command.add_flag("--insecure", options.insecure, "https: do not check certificates");
   command.add_option("--ca-file", options.ca_file, "https: trust these certificates too");
-  command.add_option("--temperature", options.temperature, "Of the answers")->check(CLI::Range(0.0, 10.0));
+  command.add_option("--temperature", options.temperature, "Of the answers")
+      ->check(number_in(0.0, 10.0))
+      ->default_str("0");
   command.add_option("--tokenizer", options.tokenizer,
                      "GGUF file (or name, or fake:) whose tokenizer counts, where the server has none to ask");
   command.add_option("--header", options.headers, "'NAME: VALUE' for every request (repeatable)");
@@ -24,15 +28,15 @@ void add_server_options(CLI::App& command, BenchOptions& options) {
 
 void add_run_options(CLI::App& command, BenchOptions& options) {
   command.add_option("--duration", options.duration_seconds, "Seconds in which measured requests are offered")
-      ->check(CLI::Range(0.001, kMostSeconds));
+      ->check(number_in(0.001, kMostSeconds));
   command.add_option("--requests", options.requests, "Measured requests, at most")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40U));
   command.add_option("--warm-up", options.warm_up_seconds, "Seconds before, not measured")
-      ->check(CLI::Range(0.0, kMostSeconds));
+      ->check(number_in(0.0, kMostSeconds));
   command.add_option("--drain", options.drain_seconds, "Longest wait for the last measured answers")
-      ->check(CLI::Range(0.0, kMostSeconds));
+      ->check(number_in(0.0, kMostSeconds));
   command.add_option("--timeout", options.timeout_seconds, "Longest wait for one answer")
-      ->check(CLI::Range(0.001, kMostSeconds));
+      ->check(number_in(0.001, kMostSeconds));
   command.add_option("--limit-concurrency", options.limit_concurrency,
                      "At most so many requests in flight; who waits for that waits on the server's account");
   command.add_flag("--honour-retry-after", options.honour_retry_after,
@@ -40,13 +44,13 @@ void add_run_options(CLI::App& command, BenchOptions& options) {
   command.add_flag("--no-labels", options.no_labels, "Do not tell a Takt server class, application, tenant and user");
   command.add_option("--seed", options.seed, "Of arrivals, lengths and texts");
   command.add_option("--ttft", options.ttft_seconds, "Target in seconds, of classes without one")
-      ->check(CLI::Range(0.0, kMostSeconds));
+      ->check(number_in(0.0, kMostSeconds));
   command.add_option("--itl", options.itl_seconds, "The same, for an answer's worst gap")
-      ->check(CLI::Range(0.0, kMostSeconds));
+      ->check(number_in(0.0, kMostSeconds));
   command.add_option("--tpot", options.tpot_seconds, "The same, for (last - first) / (n - 1)")
-      ->check(CLI::Range(0.0, kMostSeconds));
+      ->check(number_in(0.0, kMostSeconds));
   command.add_option("--end-to-end", options.end_to_end_seconds, "The same, for the whole answer")
-      ->check(CLI::Range(0.0, kMostSeconds));
+      ->check(number_in(0.0, kMostSeconds));
 }
 
 void add_output_options(CLI::App& command, BenchOptions& options) {

@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -108,6 +109,7 @@ Result<std::unique_ptr<BenchSession>> BenchSession::open(const BenchOptions& opt
   probe.stream = !options.no_stream;
   probe.temperature = options.temperature;
   probe.headers = *headers;
+  probe.patience = std::min(probe.patience, from_seconds(options.timeout_seconds));
   if (options.tokenizer) {
     auto count = local_tokenizer(*options.tokenizer);
     if (!count) return count.error();

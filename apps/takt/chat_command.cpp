@@ -13,6 +13,7 @@
 #include "commands.h"
 #include "config/server_config.h"
 #include "launch.h"
+#include "number_in.h"
 
 namespace takt::app {
 namespace {
@@ -36,13 +37,6 @@ ExitCode converse_in_process(const Arguments& arguments) {
   return converse({config.http.host, std::get<0>(launched)->port(), key}, arguments.settings, arguments.system);
 }
 
-// CLI::Range takes NaN.
-std::string check_temperature(const std::string& text) {
-  double value = 0.0;
-  const bool good = CLI::detail::lexical_cast(text, value) && value >= 0.0 && value <= 2.0;
-  return good ? "" : "must be a number from 0 to 2, not " + text;
-}
-
 ExitCode run_chat(const Arguments& arguments) {
   set_up_logging("warning");
   if (arguments.model) return converse_in_process(arguments);
@@ -63,7 +57,7 @@ void add_chat_command(CLI::App& app, ChosenCommand& chosen) {
       ->excludes(host, port);
   command->add_option("--system", arguments->system, "System message");
   command->add_option("--temperature", arguments->settings.temperature, "0: always the likeliest token")
-      ->check(check_temperature, "in [0 - 2]");
+      ->check(number_in(0.0, 2.0));
   command->add_option("--max-tokens", arguments->settings.max_tokens, "Longest answer")->check(CLI::Range(1, 1 << 30));
   command->callback([&chosen, arguments] { chosen = [arguments] { return run_chat(*arguments); }; });
 }

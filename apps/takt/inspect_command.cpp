@@ -17,6 +17,7 @@ struct Arguments {
   std::string model;
   bool json = false;
   bool metadata_only = false;
+  bool tensors = false;
   bool bench = false;
 };
 
@@ -31,11 +32,12 @@ ExitCode run_inspect(const Arguments& arguments) {
   auto inspection = inspect_model(source->path, options, !arguments.metadata_only);
   if (!inspection) return fail(ExitCode::kModel, inspection.error());
   if (arguments.bench && !inspection->unsupported) {
+    std::fputs("measuring this machine and the model on it: some seconds ...\n", stderr);
     auto speed = measure_machine_speed(source->path, inspection->file, options);
     if (!speed) return fail(ExitCode::kModel, speed.error());
     inspection->speed = std::move(*speed);
   }
-  const std::string report = arguments.json ? to_json(*inspection) + "\n" : to_text(*inspection);
+  const std::string report = arguments.json ? to_json(*inspection) + "\n" : to_text(*inspection, arguments.tensors);
   if (const auto code = print(report); code != ExitCode::kDone) return code;
   return inspection->unsupported ? fail(ExitCode::kModel, *inspection->unsupported) : ExitCode::kDone;
 }
@@ -47,6 +49,7 @@ void add_inspect_command(CLI::App& app, ChosenCommand& chosen) {
   auto arguments = std::make_shared<Arguments>();
   command->add_option("model", arguments->model, "GGUF file or name")->required();
   command->add_flag("--json", arguments->json, "One JSON object instead of text");
+  command->add_flag("--tensors", arguments->tensors, "List every tensor too (--json always does)");
   command->add_flag("--metadata-only", arguments->metadata_only,
                     "Do not read the weights, and so not see values in them that are not finite");
   command->add_flag("--bench", arguments->bench,

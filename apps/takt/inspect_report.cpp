@@ -128,6 +128,11 @@ json::value cost_json(const MemoryPlan& plan) {
           {"conversations", std::move(conversations)}};
 }
 
+std::string verdict_text(const Inspection& inspection) {
+  if (inspection.unsupported) return "no: " + inspection.unsupported->message;
+  return inspection.weights_read ? "yes" : "yes, if its weights are sound (they were not read)";
+}
+
 json::value speed_json(const MachineSpeed& speed) {
   json::array decode;
   for (const auto& at : speed.decode) {
@@ -169,29 +174,35 @@ Result<Inspection> inspect_model(const std::string& path, const CpuExecutorOptio
   if (read_weights && !inspection.unsupported) {
     ThreadPool pool(detect_cpu_budget().threads);
     if (const auto status = check_weights(inspection.file, pool); !status) inspection.unsupported = status.error();
+    inspection.weights_read = true;
   }
   return inspection;
 }
 
-std::string to_text(const Inspection& inspection) {
+std::string to_text(const Inspection& inspection, bool tensors) {
   std::ostringstream out;
   const GgufFile& file = inspection.file;
   out << inspection.path << "\nGGUF version " << file.version() << ", " << readable_bytes(file.file_bytes()) << ", "
-      << file.tensors().size() << " tensors\n\nMetadata\n";
+      << file.tensors().size() << " tensors";
+  if (inspection.hyperparameters)
+    out << ", " << inspection.hyperparameters->layers << " layers, context of "
+        << inspection.hyperparameters->context_length << " tokens";
+  out << "\nCan be served: " << verdict_text(inspection) << "\n";
+  if (inspection.plan) add_cost_text(out, *inspection.plan);
+  if (inspection.speed) out << to_text(*inspection.speed);
+  out << "\nTensor types\n";
+  for (const auto& [type, sum] : sums_by_type(file)) {
+    out << "  " << type << "  " << sum.tensors << " tensors, " << readable_bytes(sum.bytes) << "\n";
+  }
+  out << "\nMetadata\n";
   for (const auto& entry : file.metadata())
     out << "  " << printable(entry.key) << " = " << value_text(entry.value) << "\n";
+  if (!tensors) return std::move(out).str();
   out << "\nTensors\n";
   for (const auto& tensor : file.tensors()) {
     out << "  " << printable(tensor.name) << "  " << tensor_type_name(tensor.type) << "  " << shape_text(tensor)
         << "\n";
   }
-  out << "\nTensor types\n";
-  for (const auto& [type, sum] : sums_by_type(file)) {
-    out << "  " << type << "  " << sum.tensors << " tensors, " << readable_bytes(sum.bytes) << "\n";
-  }
-  if (inspection.plan) add_cost_text(out, *inspection.plan);
-  if (inspection.speed) out << to_text(*inspection.speed);
-  if (inspection.unsupported) out << "\nCannot be served here: " << inspection.unsupported->message << "\n";
   return std::move(out).str();
 }
 
@@ -206,11 +217,9 @@ std::string to_json(const Inspection& inspection) {
                        {"shape", json::array(tensor.shape.begin(), tensor.shape.end())},
                        {"bytes", tensor.bytes}});
   }
-  json::object object{{"path", to_utf8(inspection.path)},
-                      {"gguf_version", file.version()},
-                      {"file_bytes", file.file_bytes()},
-                      {"metadata", std::move(metadata)},
-                      {"tensors", std::move(tensors)}};
+  json::object object{{"path", to_utf8(inspection.path)}, {"gguf_version", file.version()},
+                      {"file_bytes", file.file_bytes()},  {"can_be_served", !inspection.unsupported},
+                      {"metadata", std::move(metadata)},  {"tensors", std::move(tensors)}};
   if (inspection.plan) object["cost"] = cost_json(*inspection.plan);
   if (inspection.speed) object["speed"] = speed_json(*inspection.speed);
   if (inspection.unsupported) object["unsupported"] = to_utf8(inspection.unsupported->message);

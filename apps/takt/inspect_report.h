@@ -20,13 +20,15 @@ struct Inspection {
   std::optional<MemoryPlan> plan;
   std::optional<MachineSpeed> speed;  // when asked for
   std::optional<Error> unsupported;   // why the file cannot be served here
+  bool weights_read = false;          // all of them, in search of values that are not finite
 };
 
 // Errors: the file cannot be read or is no GGUF file. One that is, and cannot be served, is an Inspection that says
 // why. `read_weights`: also look for values that are not finite, which reads the whole file.
 Result<Inspection> inspect_model(const std::string& path, const CpuExecutorOptions& options, bool read_weights);
 
-std::string to_text(const Inspection& inspection);
+// What it is and whether it can be served come first. `tensors`: also each of them.
+std::string to_text(const Inspection& inspection, bool tensors);
 // One object; names as in the text.
 std::string to_json(const Inspection& inspection);
 

@@ -11,9 +11,19 @@
 namespace takt::app {
 namespace {
 
+// An empty list or text is no default worth showing.
+void hide_empty_defaults(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    const std::string shown = option->get_default_str();
+    if (shown == "[]" || shown == "{}") option->default_str("");
+  }
+}
+
 ExitCode run(int argc, char** argv) {
   CLI::App app{"Takt: an inference server that keeps the beat."};
   app.name("takt");
+  // --help shows what holds where nothing is said. Subcommands take this over.
+  app.option_defaults()->always_capture_default();
   app.set_version_flag("--version", [] { return version_line(); });
   app.require_subcommand(1);
   ChosenCommand chosen;
@@ -28,6 +38,11 @@ ExitCode run(int argc, char** argv) {
   add_steps_command(app, chosen);
   add_trace_command(app, chosen);
   add_debug_command(app, chosen);
+  const auto all = [](CLI::App*) { return true; };
+  for (CLI::App* command : app.get_subcommands(all)) {
+    hide_empty_defaults(*command);
+    for (CLI::App* part : command->get_subcommands(all)) hide_empty_defaults(*part);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -10,6 +10,7 @@
 #include "bench_session.h"
 #include "commands.h"
 #include "load/trace_source.h"
+#include "number_in.h"
 #include "replay_configs.h"
 #include "report/figures.h"
 #include "trace/scaled_reader.h"
@@ -89,7 +90,7 @@ Result<report::RunReport> replay_once(BenchSession& session, const Arguments& ar
 ExitCode run_replay(const Arguments& arguments) {
   std::vector<std::string> inputs = arguments.configs;
   inputs.push_back(arguments.trace);
-  if (const auto status = check_outputs(arguments.common, inputs); !status)
+  if (const auto status = check_outputs(report_files(arguments.common), inputs); !status)
     return fail(ExitCode::kUsage, status.error());
   // A trace that cannot be read is said before anybody is asked.
   if (const auto reader = open_scaled(arguments); !reader) return fail(exit_code_of(reader.error()), reader.error());
@@ -114,9 +115,9 @@ void add_replay_command(CLI::App& app, ChosenCommand& chosen) {
   command->add_option("trace", arguments->trace, "Trace file, or a folder of captured ones")->required();
   command->add_option("url", arguments->common.url, "http[s]://HOST[:PORT][/PREFIX]")->required();
   command->add_option("--speed", arguments->speed, "Of time: 2 plays an hour in half an hour")
-      ->check(CLI::Range(0.001, 1000.0));
+      ->check(number_in(0.001, 1000.0));
   command->add_option("--scale", arguments->scale, "Of the number of requests, in the same time and shape")
-      ->check(CLI::Range(0.001, 1000.0));
+      ->check(number_in(0.001, 1000.0));
   command->add_option("--first", arguments->first, "Only so many requests")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40U));
   command->add_flag("--skip-malformed", arguments->skip_malformed, "Skip lines that cannot be read, and count them");

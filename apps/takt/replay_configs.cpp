@@ -3,8 +3,8 @@
 #include <boost/json.hpp>
 
 #include "bench_compare.h"
-#include "bench_output.h"
 #include "config/settings.h"
+#include "output_files.h"
 
 namespace takt::app {
 namespace {
@@ -75,6 +75,7 @@ void append(report::RunReport& all, report::RunReport more) {
 Result<std::vector<report::NamedComparison>> compare_configs(BenchSession& session,
                                                              const std::vector<std::string>& files,
                                                              std::uint32_t rounds, const Replay& replay) {
+  if (files.size() < 2) return Error::invalid("--configs", "--configs needs two files at least: FILE,FILE,...");
   std::vector<Change> changes;
   for (const auto& file : files) {
     auto change = read_change(file);
@@ -95,11 +96,13 @@ Result<std::vector<report::NamedComparison>> compare_configs(BenchSession& sessi
   }
   std::vector<report::NamedComparison> comparisons;
   for (std::size_t i = 1; i < files.size(); ++i) {
-    if (reports[i].run.samples.empty()) continue;
+    if (reports[0].run.samples.empty() || reports[i].run.samples.empty()) continue;
     auto one = compare_reports(files[0], reports[0], files[i], reports[i], true);
     if (!one) return one.error();
     comparisons.push_back(std::move(*one));
   }
+  if (comparisons.empty())
+    return Error{ErrorCode::kCancelled, "stopped before there were two runs to compare", "--configs"};
   return comparisons;
 }
 

@@ -1,6 +1,7 @@
 // `takt serve`.
 #include <CLI/CLI.hpp>
 #include <array>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "base/log.h"
 #include "commands.h"
+#include "config/server_config.h"
 #include "config/settings.h"
 #include "inference_server.h"
 #include "launch.h"
@@ -160,8 +162,14 @@ void add_serve_command(CLI::App& app, ChosenCommand& chosen) {
       ->add_option("--model", arguments->models,
                    "GGUF file, name known to takt pull, or fake:SCRIPT; may be given again")
       ->allow_extra_args(false);
+  config::ServerConfig defaults;
+  config::OptionTable known = config::bind_options(defaults);
   for (std::size_t i = 0; i < std::size(kFlags); ++i) {
-    command->add_option(kFlags[i].name, arguments->flag_values[i], kFlags[i].help);
+    auto* flag = command->add_option(kFlags[i].name, arguments->flag_values[i],
+                                     std::string(kFlags[i].help) + " (" + kFlags[i].key + ")");
+    const config::Option* option = known.find(kFlags[i].key);
+    const std::string value = option == nullptr ? std::string() : config::to_toml(option->get());
+    if (value != "\"\"") flag->default_str(value);
   }
   command->add_option("--api-key", arguments->api_keys, "Key that clients must send; may be given again")
       ->allow_extra_args(false);

@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "output_files.h"
 #include "plan_replay.h"
 #include "step_history.h"
 #include "step_picture.h"
@@ -71,7 +71,7 @@ Status for_each_step(Log log, const Arguments& arguments, const StepRange& range
   }
 }
 
-ExitCode write_file(const std::string& path, const std::function<bool(std::FILE*)>& write) {
+ExitCode write_stream(const std::string& path, const std::function<bool(std::FILE*)>& write) {
   errno = 0;
   std::FILE* out = std::fopen(path.c_str(), "w");
   const bool written = out != nullptr && write(out);
@@ -81,7 +81,8 @@ ExitCode write_file(const std::string& path, const std::function<bool(std::FILE*
 }
 
 ExitCode write_text(const std::string& path, const std::string& text) {
-  return write_file(path, [&](std::FILE* out) { return std::fwrite(text.data(), 1, text.size(), out) == text.size(); });
+  const auto status = write_file(path, text);
+  return status ? ExitCode::kDone : fail(ExitCode::kFile, status.error());
 }
 
 ExitCode draw(Log log, const Arguments& arguments) {
@@ -109,7 +110,7 @@ ExitCode draw(Log log, const Arguments& arguments) {
 ExitCode write_trace(Log log, const Arguments& arguments) {
   const std::string process = arguments.model < log.models().size() ? log.models()[arguments.model] : "takt";
   Status status;
-  const auto code = write_file(arguments.perfetto, [&](std::FILE* out) {
+  const auto code = write_stream(arguments.perfetto, [&](std::FILE* out) {
     StepTrace trace(out, process);
     status = for_each_step(std::move(log), arguments, chosen_range(arguments), true,
                            [&](StepView& step) { trace.add(step); });
@@ -149,11 +150,9 @@ std::vector<Output> wanted_outputs(const Arguments& arguments) {
 }
 
 ExitCode run_steps(const Arguments& arguments) {
-  for (const std::string& output : {arguments.svg, arguments.html, arguments.perfetto}) {
-    std::error_code none;
-    if (std::filesystem::equivalent(output, arguments.log, none))
-      return fail(ExitCode::kUsage, Error::invalid("", output + " is the step log itself"));
-  }
+  const auto status = check_outputs(
+      {{"--svg", arguments.svg}, {"--html", arguments.html}, {"--perfetto", arguments.perfetto}}, {arguments.log});
+  if (!status) return fail(ExitCode::kUsage, status.error());
   if (arguments.to > 0 && arguments.from > arguments.to)
     return fail(ExitCode::kUsage, Error::invalid("", "--from " + std::to_string(arguments.from) + " is after --to " +
                                                          std::to_string(arguments.to)));

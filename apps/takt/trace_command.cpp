@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "commands.h"
+#include "number_in.h"
+#include "output_files.h"
 #include "trace/anonymiser.h"
 #include "trace/merged_reader.h"
 #include "trace/reader.h"
@@ -19,6 +21,8 @@
 
 namespace takt::app {
 namespace {
+
+constexpr double kMostTraceSeconds = 6e9;  // 200 years
 
 struct Arguments {
   std::vector<std::string> files;
@@ -93,6 +97,8 @@ ExitCode run_info(const Arguments& arguments) {
 }
 
 ExitCode run_cut(const Arguments& arguments) {
+  if (arguments.to_seconds && *arguments.to_seconds <= arguments.from_seconds.value_or(0.0))
+    return fail(ExitCode::kUsage, Error::invalid("--to", "--to must be after --from: nothing lies between them"));
   auto reader = open_sorted(arguments.files.front(), arguments);
   if (!reader) return fail_trace(reader.error());
   trace::Origin origin = (*reader)->origin();
@@ -206,7 +212,12 @@ CLI::App* add_part(CLI::App& command, ChosenCommand& chosen, const std::shared_p
   CLI::App* part = command.add_subcommand(name_and_help.first, name_and_help.second);
   part->add_flag("--skip-malformed", arguments->skip_malformed,
                  "Leave malformed lines out and count them; without it the first one is an error");
-  part->callback([&chosen, arguments, run] { chosen = [arguments, run] { return run(*arguments); }; });
+  part->callback([&chosen, arguments, run] {
+    chosen = [arguments, run] {
+      const auto status = check_outputs({{"--output", arguments->output}}, arguments->files);
+      return status ? run(*arguments) : fail(ExitCode::kUsage, status.error());
+    };
+  });
   return part;
 }
 
@@ -233,9 +244,11 @@ void add_trace_command(CLI::App& app, ChosenCommand& chosen) {
   auto* cut = add_part(*command, chosen, arguments, {"cut", "Keep a part"}, run_cut);
   add_files(cut, *arguments, false);
   add_output(cut, *arguments, kNewFile);
-  cut->add_option("--from", arguments->from_seconds, "First instant, in seconds after the trace's origin");
-  cut->add_option("--to", arguments->to_seconds, "Instant before which the part ends, in seconds");
-  cut->add_option("--first", arguments->first, "So many requests at most");
+  cut->add_option("--from", arguments->from_seconds, "First instant, in seconds after the trace's origin")
+      ->check(number_in(0.0, kMostTraceSeconds));
+  cut->add_option("--to", arguments->to_seconds, "Instant before which the part ends, in seconds")
+      ->check(number_in(0.0, kMostTraceSeconds));
+  cut->add_option("--first", arguments->first, "So many requests at most")->check(CLI::PositiveNumber);
   cut->add_option("--class", arguments->service_class, "Of this service class");
   cut->add_option("--application", arguments->application, "Of this application");
 

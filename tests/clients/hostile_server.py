@@ -10,10 +10,10 @@ def answer(events, head="HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nC
 
 class HostileServer:
     """Sends `first` to every client after its request, then each of `pieces` in a packet of its own, then `again` for as
-    long as the client listens."""
+    long as the client listens. With `hold` it then says nothing until the client goes."""
 
-    def __init__(self, first, again=b"", pieces=()):
-        self.first, self.again, self.pieces = first, again, pieces
+    def __init__(self, first, again=b"", pieces=(), hold=False):
+        self.first, self.again, self.pieces, self.hold = first, again, pieces, hold
         self.requests = []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
@@ -35,6 +35,8 @@ class HostileServer:
                         client.sendall(piece)
                     while self.again:
                         client.sendall(self.again)
+                    while self.hold and client.recv(65536):
+                        pass
                 except OSError:
                     pass
 

@@ -144,7 +144,8 @@ def test_weights_that_are_not_finite_are_named(command, not_finite):
 
 def test_inspect_shows_a_file_that_it_cannot_recommend(not_finite):
     text = run("inspect", not_finite)
-    assert "general.architecture" in text.stdout and f"Cannot be served here: {NOT_FINITE}" in text.stdout
+    assert "general.architecture" in text.stdout and f"\nCan be served: no: {NOT_FINITE}\n" in text.stdout
     assert json.loads(run("inspect", "--json", not_finite).stdout)["unsupported"] == NOT_FINITE
     quick = run("inspect", "--metadata-only", not_finite)
     assert quick.returncode == 0 and "not finite" not in quick.stdout
+    assert "\nCan be served: yes, if its weights are sound (they were not read)\n" in quick.stdout

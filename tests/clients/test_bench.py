@@ -75,6 +75,27 @@ def test_two_runs_are_compared_and_different_work_is_refused(server, tmp_path):
     assert twice.returncode == 2 and "write over" in twice.stderr
 
 
+def test_what_would_be_said_in_vain_is_refused_naming_both():
+    url = "http://127.0.0.1:9"
+    for first, second in ((("--rate", "5"), ("--class", "rate=1")), (("--prompt", "5"), ("--class", "rate=1")),
+                          (("--users", "5"), ("--load", "mix.toml")), (("--output", "5"), ("--profile", "home")),
+                          (("--profile", "home"), ("--class", "rate=1")), (("--prompt", "5"), ("--lengths", "t.csv")),
+                          (("--find-capacity",), ("--profile", "home"))):
+        refused = run("bench", url, *first, *second)
+        assert refused.returncode == 2 and first[0] in refused.stderr and second[0] in refused.stderr, refused.stderr
+    for alone, needed in ((("--people", "3"), "--profile"), (("--length-factor", "2"), "--profile"),
+                          (("--attainment", "0.5"), "--find-capacity"), (("--tries", "3"), "--find-capacity")):
+        refused = run("bench", url, *alone)
+        assert refused.returncode == 2 and needed in refused.stderr, refused.stderr
+
+
+def test_no_number_is_no_number_of_any_option():
+    for option in ("--rate", "--duration", "--warm-up", "--drain", "--timeout", "--ttft", "--itl", "--tpot", "--end-to-end",
+                   "--cancel-share", "--cancel-after", "--temperature"):
+        refused = run("bench", "http://127.0.0.1:9", option, "nan")
+        assert refused.returncode == 2 and option in refused.stderr and "must be a number" in refused.stderr, refused.stderr
+
+
 def test_an_interrupted_run_writes_a_partial_report(server, tmp_path):
     path = tmp_path / "report.json"
     process = subprocess.Popen([BINARY, "bench", server.url, "--rate", "50", "--duration", "600", "--warm-up", "0", "--output", "5",
@@ -116,6 +137,12 @@ def test_a_server_that_is_not_there_and_one_that_is_none(hostile):
     assert run("bench", f"http://127.0.0.1:{cut.port}", "--quiet").returncode != 0
     for url in ("ftp://x", "http://", "http://a:0"):
         assert run("bench", url).returncode == 2
+
+
+def test_a_server_that_never_answers_is_given_up_by_the_timeout_before_the_run_too(hostile):
+    for silent in (hostile(b"", hold=True), hostile(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", hold=True)):
+        given_up = run("bench", f"http://127.0.0.1:{silent.port}", "--quiet", "--timeout", "0.3", timeout=10)
+        assert given_up.returncode == 4 and "no complete answer within 0.3 s" in given_up.stderr
 
 
 def test_a_trace_is_replayed_with_its_prefixes(server, tmp_path):

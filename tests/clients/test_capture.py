@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import resource
 import signal
 import stat
 import threading
@@ -117,6 +118,39 @@ def test_text_is_kept_only_where_that_is_asked_for(start, connect, tmp_path):
     assert record["answer_text"] == answer.choices[0].text
 
 
+# G5: a session's turns hold all that was said before; what is replayed has the lengths that were captured.
+def test_a_capture_replayed_and_captured_again_has_the_same_lengths_and_instants(start, connect, tmp_path):
+    first = start("--capture", str(tmp_path / "first"))
+    client = connect(first)
+    labels = {"x-takt-app": "household", "x-takt-session": "s"}
+    said = [{"role": "system", "content": "You are brief."}]
+    for turn in range(3):
+        said.append({"role": "user", "content": f"Question number {turn}, and a few words more."})
+        answer = client.chat.completions.create(model="fake", messages=said, max_tokens=5 + turn, seed=turn, extra_headers=labels)
+        said.append({"role": "assistant", "content": answer.choices[0].message.content})
+    for seed in range(4):
+        client.completions.create(model="fake", prompt="alone " * (20 + seed), max_tokens=3 + seed, seed=seed,
+                                  extra_headers={"x-takt-app": "household"})
+    ended(first)
+    first.signal()
+    assert first.wait() == 0
+    captured = lines_of(tmp_path / "first")
+    assert [record["prompt_tokens"] for record in captured[:3]] == sorted(record["prompt_tokens"] for record in captured[:3])
+
+    second = start("--capture", str(tmp_path / "second"))
+    replayed = run("replay", str(tmp_path / "first"), second.url, "--quiet", "--json", "-", timeout=120)
+    assert replayed.returncode == 0, replayed.stderr
+    ended(second)
+    again = [record for record in lines_of(tmp_path / "second") if record["application"] == "household"]  # without the probes
+    assert len(again) == len(captured) == 7
+    by_arrival = [sorted(records, key=lambda record: record["arrival_ns"]) for records in (captured, again)]
+    for name in ("prompt_tokens", "output_tokens", "max_tokens", "outcome"):
+        assert [record[name] for record in by_arrival[0]] == [record[name] for record in by_arrival[1]], name
+    for before, after in zip(*by_arrival):
+        since = [record["arrival_ns"] - records[0]["arrival_ns"] for record, records in ((before, by_arrival[0]), (after, by_arrival[1]))]
+        assert abs(since[0] - since[1]) < 1e9
+
+
 def test_a_disk_that_takes_nothing_costs_no_answer(start, connect, tmp_path):
     folder = tmp_path / "capture"
     server = start("--capture", str(folder))
@@ -130,6 +164,36 @@ def test_a_disk_that_takes_nothing_costs_no_answer(start, connect, tmp_path):
     (tmp_path / "away").rename(folder)
     client.completions.create(model="fake", prompt="hello")
     assert ended(server).total("takt_capture_requests_total") == 1
+
+
+# A file that may not grow stands for a full disk where nothing can be mounted: the write itself fails.
+def test_a_disk_that_fills_up_costs_records_and_no_answer_until_there_is_room_again(start, connect, tmp_path):
+    folder = tmp_path / "capture"
+    server = start("--capture", str(folder), model="fake:text=Hello there.")
+    client = connect(server)
+
+    def ask(seed):
+        answer = client.completions.create(model="fake", prompt="hello", seed=seed)
+        assert answer.choices[0].text == "Hello there."
+
+    ask(0)
+    ended(server)
+    segment = next(folder.glob("capture-*.jsonl"))
+    _, most = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (segment.stat().st_size + 50, most))
+    for seed in range(1, 5):
+        ask(seed)
+        metrics = ended(server)
+    assert metrics.total("takt_capture_lost_requests_total", reason="disk") == 4
+    assert sum("File too large" in line and "not written down" in line for line in server.lines) == 1
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (most, most))
+    for seed in range(5, 8):
+        ask(seed)
+    metrics = ended(server)
+    assert metrics.total("takt_capture_requests_total") == 4
+    assert metrics.total("takt_capture_lost_requests_total", reason="disk") == 4
+    assert any("written down again" in line for line in server.lines)
+    assert len(lines_of(folder)) == 4  # and every line is whole
 
 
 def test_a_folder_that_cannot_be_used_ends_the_start_with_its_reason(start, tmp_path):
@@ -215,8 +279,20 @@ def test_anonymise_leaves_no_name(table, tmp_path):
 def test_nothing_is_overwritten(table, tmp_path):
     for arguments in (("cut",), ("merge", str(table)), ("anonymise",), ("convert", "--to", "azure")):
         result = run("trace", *arguments, str(table), "-o", str(table))
-        assert result.returncode == 2 and "is there already" in result.stderr, arguments
+        assert result.returncode == 2 and "would write over the input" in result.stderr, arguments
         assert table.read_text() == TABLE
+    (tmp_path / "there").write_text("mine")
+    result = run("trace", "cut", str(table), "-o", str(tmp_path / "there"))
+    assert result.returncode == 2 and "is there already" in result.stderr
+    assert (tmp_path / "there").read_text() == "mine"
+
+
+def test_a_part_without_a_length_is_refused_by_name(table, tmp_path):
+    for limits in (("--from", "nan"), ("--to", "nan"), ("--to", "inf"), ("--from", "-1"), ("--from", "8", "--to", "5"),
+                   ("--from", "5", "--to", "5"), ("--to", "0")):
+        result = run("trace", "cut", str(table), "-o", str(tmp_path / "part"), *limits)
+        assert result.returncode == 2 and limits[-2] in result.stderr, result.stderr
+        assert not (tmp_path / "part").exists()
 
 
 def test_a_malformed_line_is_named_and_can_be_skipped(tmp_path):

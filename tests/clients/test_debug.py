@@ -54,9 +54,12 @@ def test_inspect_shows_what_a_file_holds_and_costs(tiny_model):
     assert text.returncode == 0, text.stderr
     for word in ("general.architecture", "weights", "KV", "conversations"):
         assert word in text.stdout
+    # What it is and the verdict come first, the long lists last.
+    assert text.stdout.splitlines()[2] == "Can be served: yes"
+    assert "blk.0.attn_q.weight" not in text.stdout and "blk.0.attn_q.weight" in run("inspect", tiny_model, "--tensors").stdout
     shown = json.loads(run("inspect", tiny_model, "--json").stdout)
     assert shown["metadata"]["general.architecture"] == "llama"
-    assert shown["cost"]["kv_blocks"] > 0 and shown["tensors"]
+    assert shown["cost"]["kv_blocks"] > 0 and shown["tensors"] and shown["can_be_served"] is True
 
 
 def test_lines_that_are_no_objects_are_answered_by_errors_and_the_next_one_as_ever(tiny_model, tmp_path):

@@ -179,5 +179,11 @@ def test_two_servers_do_not_write_to_one_step_log(start, tmp_path):
 def test_the_log_is_never_the_output(log, form):
     before = open(log).read()
     result = run("steps", str(log), form, str(log))
-    assert result.returncode == 2 and "is the step log itself" in result.stderr
+    assert result.returncode == 2 and "would write over the input" in result.stderr
     assert open(log).read() == before
+
+
+def test_one_file_is_not_two_outputs(log, tmp_path):
+    twice = run("steps", str(log), "--svg", str(tmp_path / "q"), "--html", f"{tmp_path}/../{tmp_path.name}/q")
+    assert twice.returncode == 2 and "--html would write over --svg" in twice.stderr
+    assert not (tmp_path / "q").exists()
