@@ -12,6 +12,8 @@ using measure::AnswerSample;
 using measure::MeasuredRun;
 
 constexpr std::size_t kMostRequests = 20'000'000;
+// Ten years: instants that far apart still have a difference.
+constexpr std::int64_t kMostNanoseconds = 10LL * 366 * 86'400 * 1'000'000'000;
 
 // One fact of a request: to JSON, and from it. `set` says whether the value was one.
 struct Column {
@@ -31,15 +33,20 @@ json::value optional_number(const std::optional<Number>& number) {
 
 bool read_instant(const json::value& value, TimePoint begin, TimePoint& at) {
   if (!value.is_int64()) return false;
-  at = begin + Duration(value.get_int64());
+  const std::int64_t nanoseconds = value.get_int64();
+  if (nanoseconds < -kMostNanoseconds || nanoseconds > kMostNanoseconds) return false;
+  at = begin + Duration(nanoseconds);
+  return true;
+}
+
+bool read_duration(const json::value& value, Duration& duration) {
+  if (!value.is_int64() || value.get_int64() < 0 || value.get_int64() > kMostNanoseconds) return false;
+  duration = Duration(value.get_int64());
   return true;
 }
 
 bool read_optional_duration(const json::value& value, std::optional<Duration>& duration) {
-  if (value.is_null()) return true;
-  if (!value.is_int64()) return false;
-  duration = Duration(value.get_int64());
-  return true;
+  return value.is_null() || read_duration(value, duration.emplace());
 }
 
 template <typename Number>
@@ -112,17 +119,12 @@ std::vector<Column> time_columns() {
        }},
       {"worst_gap_ns", [](const AnswerSample& s, TimePoint) { return json::value(s.record.times.worst_gap.count()); },
        [](AnswerSample& s, const json::value& v, TimePoint) {
-         if (!v.is_int64()) return false;
-         s.record.times.worst_gap = Duration(v.get_int64());
-         if (v.get_int64() > 0) s.gaps = {s.record.times.worst_gap};
+         if (!read_duration(v, s.record.times.worst_gap)) return false;
+         if (s.record.times.worst_gap > Duration(0)) s.gaps = {s.record.times.worst_gap};
          return true;
        }},
       {"lag_ns", [](const AnswerSample& s, TimePoint) { return json::value(s.lag.count()); },
-       [](AnswerSample& s, const json::value& v, TimePoint) {
-         if (!v.is_int64()) return false;
-         s.lag = Duration(v.get_int64());
-         return true;
-       }},
+       [](AnswerSample& s, const json::value& v, TimePoint) { return read_duration(v, s.lag); }},
       {"queue_ns", [](const AnswerSample& s, TimePoint) { return optional_duration(s.queue); },
        [](AnswerSample& s, const json::value& v, TimePoint) { return read_optional_duration(v, s.queue); }},
   };
@@ -190,6 +192,36 @@ json::array write_names(const std::vector<std::string>& names) {
   return list;
 }
 
+// What columns say of each other. Empty: they may be believed.
+std::optional<std::string> contradiction_of(const AnswerSample& sample, const MeasuredRun& run) {
+  const auto& times = sample.record.times;
+  if (sample.class_index >= run.classes.size()) return "class names none of requests.classes";
+  if (sample.application_index >= run.applications.size()) return "application names none of requests.applications";
+  if (times.sent < times.scheduled) return "sent_ns is before scheduled_ns";
+  if (times.first_token && *times.first_token < times.sent) return "first_token_ns is before sent_ns";
+  if (times.first_token && times.last_token < *times.first_token) return "last_token_ns is before first_token_ns";
+  if (times.end && *times.end < (times.first_token ? times.last_token : times.sent))
+    return "end_ns is before what came of the request";
+  if (!times.first_token && (times.tokens > 0 || !sample.gaps.empty()))
+    return "there are tokens without first_token_ns";
+  if (times.first_token && times.worst_gap > times.last_token - *times.first_token)
+    return "worst_gap_ns is longer than the answer";
+  return std::nullopt;
+}
+
+Status check_sizes(const json::object& object, const std::vector<Column>& columns, std::size_t count) {
+  if (object.size() != columns.size() + 4)
+    return Error::invalid("requests", "requests has columns that are not known, or lacks some");
+  for (const auto& column : columns) {
+    const std::string path = std::string("requests.") + column.name;
+    const auto* values = object.if_contains(column.name);
+    if (values == nullptr || !values->is_array()) return Error::invalid(path, path + " is missing");
+    if (values->get_array().size() != count)
+      return Error::invalid(path, path + " has not as many values as there are requests");
+  }
+  return {};
+}
+
 }  // namespace
 
 json::object to_columns(const MeasuredRun& run) {
@@ -214,27 +246,28 @@ Result<MeasuredRun> from_columns(const json::object& object) {
   const auto* given_window = object.if_contains("window_ns");
   if (given_count == nullptr || !read_number(*given_count, count) || count > kMostRequests)
     return Error::invalid("requests.count", "requests.count is no number of requests, at most 20 million");
-  if (given_window == nullptr || !read_number(*given_window, window) || window < 0)
+  if (given_window == nullptr || !read_number(*given_window, window) || window < 0 || window > kMostNanoseconds)
     return Error::invalid("requests.window_ns", "requests.window_ns is no length of time");
   run.end = run.begin + Duration(window);
   run.classes = read_names(object, "classes");
   run.applications = read_names(object, "applications");
   const auto columns = make_columns();
-  if (object.size() != columns.size() + 4)
-    return Error::invalid("requests", "requests has columns that are not known, or lacks some");
+  // Before memory is taken for as many as the file says.
+  if (const Status sound = check_sizes(object, columns, count); !sound) return sound.error();
   run.samples.resize(count);
   for (const auto& column : columns) {
-    const std::string path = std::string("requests.") + column.name;
-    const auto* values = object.if_contains(column.name);
-    if (values == nullptr || !values->is_array()) return Error::invalid(path, path + " is missing");
-    if (values->get_array().size() != count)
-      return Error::invalid(path, path + " has not as many values as there are requests");
+    const auto& values = object.at(column.name).get_array();
     for (std::size_t i = 0; i < count; ++i) {
-      if (!column.set(run.samples[i], values->get_array()[i], run.begin))
-        return Error::invalid(path, path + "[" + std::to_string(i) + "] is no value of its kind");
+      if (column.set(run.samples[i], values[i], run.begin)) continue;
+      const std::string path = std::string("requests.") + column.name;
+      return Error::invalid(path, path + "[" + std::to_string(i) + "] is no value of its kind");
     }
   }
-  for (std::size_t i = 0; i < count; ++i) run.samples[i].number = i;
+  for (std::size_t i = 0; i < count; ++i) {
+    run.samples[i].number = i;
+    if (const auto fault = contradiction_of(run.samples[i], run))
+      return Error::invalid("requests", "request " + std::to_string(i) + ": " + *fault);
+  }
   return run;
 }
 

@@ -229,6 +229,19 @@ std::string judgement(const measure::Difference& difference) {
   return smaller == difference.smaller_is_better ? "better" : "WORSE";
 }
 
+// Names and errors come from servers and files; a terminal may show the text.
+std::string without_commands(std::string text) {
+  constexpr unsigned char kDelete = 0x7F;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    // Of the controls above ASCII the second byte is the command.
+    const bool second = byte >= 0x80 && byte < 0xA0 && at > 0 && static_cast<unsigned char>(text[at - 1]) == 0xC2;
+    if ((byte < 0x20 && text[at] != '\n') || byte == kDelete) text[at] = '?';
+    if (second) text.replace(--at, 2, "?");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<Section> sections_of(const RunReport& report) {
@@ -285,7 +298,7 @@ std::string to_markdown(const std::string& title, const std::vector<Section>& se
       text += "\n";
     }
   }
-  return text;
+  return without_commands(std::move(text));
 }
 
 }  // namespace takt::report

@@ -105,6 +105,48 @@ TEST(Report, JsonThatIsNoReportIsRefusedByName) {
   EXPECT_EQ(field_of(with("\"requests\"", "\"asks\"")), "requests");
 }
 
+// What a file says of its requests is held against itself before anything is calculated from it.
+TEST(Report, AHostileReportIsRefusedWithWhatIsWrong) {
+  auto one = a_report(3);
+  one.run.samples[0].record.times.scheduled = one.run.begin;
+  one.run.samples[0].record.times.sent = one.run.begin;
+  const std::string good = to_json(one);
+  ASSERT_TRUE(read_report(good));
+  // Replaces the first value of a column.
+  const auto with = [&](const std::string& column, const std::string& value) {
+    std::string text = good;
+    const auto begin = text.find("\"" + column + "\":[", text.find("\"requests\":")) + column.size() + 4;
+    text.replace(begin, text.find_first_of(",]", begin) - begin, value);
+    const auto read = read_report(text);
+    return read ? std::string("accepted") : read.error().message;
+  };
+  EXPECT_NE(with("class", "4294967295").find("request 0: class names none"), std::string::npos);
+  EXPECT_NE(with("class", "-1").find("requests.class[0]"), std::string::npos);
+  EXPECT_NE(with("application", "1").find("request 0: application names none"), std::string::npos);
+  EXPECT_NE(with("scheduled_ns", "-9223372036854775808").find("requests.scheduled_ns[0]"), std::string::npos);
+  EXPECT_NE(with("end_ns", "9223372036854775807").find("requests.end_ns[0]"), std::string::npos);
+  EXPECT_NE(with("first_token_ns", "-5").find("request 0: first_token_ns is before sent_ns"), std::string::npos);
+  EXPECT_NE(with("first_token_ns", "null").find("request 0:"), std::string::npos);
+  EXPECT_NE(with("last_token_ns", "null").find("request 0: last_token_ns is before"), std::string::npos);
+  EXPECT_NE(with("end_ns", "1").find("request 0: end_ns is before"), std::string::npos);
+  EXPECT_NE(with("worst_gap_ns", "-1").find("requests.worst_gap_ns[0]"), std::string::npos);
+  EXPECT_NE(with("worst_gap_ns", "900000000000").find("request 0: worst_gap_ns is longer"), std::string::npos);
+  EXPECT_NE(with("ttft_target_ns", "-1").find("requests.ttft_target_ns[0]"), std::string::npos);
+  EXPECT_NE(with("status", "70000").find("requests.status[0]"), std::string::npos);
+  std::string many = good;
+  many.replace(many.find("\"count\":3"), 9, "\"count\":19999999");
+  EXPECT_EQ(read_report(many).error().field, "requests.scheduled_ns") << "before memory is taken for them";
+  EXPECT_EQ(read_report(std::string(100'000, '[')).error().field, "schema");
+}
+
+TEST(Report, NothingInANameCommandsATerminal) {
+  const std::string text = to_markdown(
+      "a\x1B[2J\x7F\xC2\x9B"
+      "1m\xC3\x9B",
+      {Section{"b\rc", {"d\x07"}, {}}});
+  EXPECT_EQ(text, "# a?[2J??1m\xC3\x9B\n\n## b?c\n\nd?\n\n");
+}
+
 // G3: raw times of every request and token, with what was measured.
 TEST(Report, RecordsHoldTheInstantOfEveryToken) {
   std::ostringstream out;
