@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "api/answer.h"
 #include "api/api_error.h"
 #include "base/log.h"
 #include "costmodel/linear_model.h"
@@ -36,6 +37,19 @@ const char* outcome_name(http::AccessRecord::Outcome outcome) {
   return "slow_reader";
 }
 
+metrics::KvOwners kv_owners(const EngineStatus& status, TimePoint now) {
+  metrics::KvOwners owners{status.blocks_owned - status.blocks_unused,
+                           status.blocks_unused,
+                           status.blocks_lingering,
+                           status.blocks_kept,
+                           status.blocks_realtime,
+                           status.blocks_batch,
+                           status.blocks_free};
+  // The engine says it anew with its next step, which may be a long time off. Only realtime turns linger.
+  if (now >= status.linger_end) owners.cache_realtime += std::exchange(owners.linger, 0U);
+  return owners;
+}
+
 EngineOptions engine_options(const config::ServerConfig& config, const route::RoutingTable& routing, ModelIndex model) {
   EngineOptions options = config.engine;
   options.model = model;
@@ -51,7 +65,7 @@ InferenceServer::InferenceServer(const config::ServerConfig& config, std::vector
       names_(std::move(model_names)),
       router_(std::move(routing)),
       source_(source),
-      metrics_(names_, {build_info(), config.process.metrics_compat == "vllm"}, clock_),
+      metrics_(names_, {build_info(), config.process.metrics_compat == "vllm", api::request_name}, clock_),
       timelines_(config.process.kept_requests),
       delivery_(clock_, {&timelines_}) {}
 
@@ -238,7 +252,7 @@ std::optional<metrics::QueuePlace> InferenceServer::queue_place(const metrics::T
   return queue;
 }
 
-std::string InferenceServer::metrics_text() const {
+serve::MetricsPage InferenceServer::metrics(bool open_metrics) const {
   std::vector<metrics::KvBlocks> memory;
   for (const auto& engine : engines_) {
     const EngineStatus status = engine->status();
@@ -250,7 +264,8 @@ std::string InferenceServer::metrics_text() const {
                       {swap.arena_bytes, swap.used_bytes, swap.bytes_out, swap.bytes_in, swap.time_out, swap.time_in,
                        swap.failed_writes, swap.failed_reads},
                       status.blocks_pinned,
-                      status.unused_cover_tokens});
+                      status.unused_cover_tokens,
+                      kv_owners(status, clock_.now())});
   }
   metrics::ServerState server;
   if (source_ != nullptr) {
@@ -261,7 +276,8 @@ std::string InferenceServer::metrics_text() const {
     const trace::CaptureCounts counts = capture_->counts();
     server.captured = {counts.written, counts.lost_to_queue, counts.lost_to_disk};
   }
-  return metrics_.text(memory, server);
+  const auto format = open_metrics ? metrics::ExpositionFormat::kOpenMetrics : metrics::ExpositionFormat::kPrometheus;
+  return {metrics::content_type(format), metrics_.text(memory, server, format)};
 }
 
 }  // namespace takt::app

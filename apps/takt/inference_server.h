@@ -72,8 +72,7 @@ class InferenceServer final : public serve::StatusSource, public Configurable {
   void cut() { http_->stop(); }
 
   serve::Readiness readiness() const override;
-  std::string metrics_text() const override;
-  std::string metrics_content_type() const override { return metrics::kExpositionContentType; }
+  serve::MetricsPage metrics(bool open_metrics) const override;
   std::optional<std::string> request_json(RequestId request) const override;
   std::string slowest_requests_json(std::size_t most) const override;
   void count_refusal(const RequestLabels& labels, ErrorCode reason) override { metrics_.count_refusal(labels, reason); }

@@ -38,6 +38,14 @@ struct EngineStatus {
   std::uint32_t blocks_free = 0;
   std::uint32_t blocks_cached = 0;
   std::uint32_t blocks_owned = 0;
+  std::uint32_t blocks_unused = 0;  // of the owned ones, that running sequences hold behind all their tokens
+  // Of the cached ones, which are these four together (kv/prefix_index.h): of turns that have just ended, kept before
+  // others, and the rest by the tier of who used them.
+  std::uint32_t blocks_lingering = 0;
+  std::uint32_t blocks_kept = 0;
+  std::uint32_t blocks_realtime = 0;
+  std::uint32_t blocks_batch = 0;
+  TimePoint linger_end{};                 // from then on none of those that linger now does
   std::uint32_t blocks_pinned = 0;        // kept in the prefix cache before others (KvOptions::pinned_share)
   std::uint64_t unused_cover_tokens = 0;  // positions that running sequences hold blocks for and do not use
 

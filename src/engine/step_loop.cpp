@@ -425,6 +425,14 @@ void StepLoop::update_board(TimePoint now) {
     status.blocks_free = view.free.blocks[0];
     status.blocks_cached = view.evictable.blocks[0];
     status.blocks_owned = view.total.blocks[0] - view.free.blocks[0] - view.evictable.blocks[0];
+    status.blocks_unused =
+        std::min(status.blocks_owned, scheduler_.unused_blocks(parts_.executor.capabilities().groups[0].block_tokens));
+    const IdleBlocks idle = parts_.kv.idle_blocks();
+    status.blocks_lingering = idle.lingering;
+    status.blocks_kept = idle.pinned;
+    status.blocks_realtime = idle.realtime;
+    status.blocks_batch = idle.batch;
+    status.linger_end = parts_.kv.last_linger_end();
     status.blocks_pinned = parts_.kv.pinned_blocks();
     status.unused_cover_tokens = scheduler_.unused_cover();
     if (status.steps != steps_ && steps_ % kErrorQuantileEvery == 0) {

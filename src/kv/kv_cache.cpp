@@ -41,6 +41,11 @@ void KvCache::set_options(const KvOptions& options) noexcept {
     group.index.set_most_pinned(static_cast<std::uint32_t>(options.pinned_share * group.info.block_count));
 }
 
+void KvCache::tick(TimePoint now) noexcept {
+  now_ = now;
+  for (Group& group : groups_) group.index.end_lingering(now);
+}
+
 void KvCache::open(SequenceId sequence, const KvSequenceOptions& options) {
   Table table;
   table.options = options;

@@ -69,8 +69,11 @@ class KvCache {
   void set_options(const KvOptions& options) noexcept;
   // Of the first group.
   std::uint32_t pinned_blocks() const { return groups_[0].index.pinned(); }
+  // Of the first group, and when those that linger now do no more.
+  IdleBlocks idle_blocks() const { return groups_[0].index.idle_blocks(); }
+  TimePoint last_linger_end() const { return groups_[0].index.last_linger_end(); }
   // The time is `now` until the next call.
-  void tick(TimePoint now) noexcept { now_ = now; }
+  void tick(TimePoint now) noexcept;
   // Gives back the blocks behind `keep_tokens`, which is aligned or the sequence's computed tokens.
   void truncate(SequenceId sequence, std::uint32_t keep_tokens) noexcept;
 

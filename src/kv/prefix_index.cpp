@@ -100,6 +100,28 @@ void PrefixIndex::update_place(Node& node) noexcept {
   if (place != node.place) move_to(node, place);
 }
 
+std::uint32_t& PrefixIndex::count_of(const Node& idle_node) noexcept {
+  if (idle_node.linger_until > TimePoint::min()) return idle_blocks_.lingering;
+  if (idle_node.may_be_pinned()) return idle_blocks_.pinned;
+  return idle_node.realtime ? idle_blocks_.realtime : idle_blocks_.batch;
+}
+
+void PrefixIndex::stop_lingering(Node& node) noexcept {
+  if (node.linger_until == TimePoint::min()) return;
+  by_linger_end_.erase(LingerList::s_iterator_to(node));
+  node.linger_until = TimePoint::min();
+}
+
+void PrefixIndex::end_lingering(TimePoint now) noexcept {
+  while (!by_linger_end_.empty() && by_linger_end_.front().linger_until <= now) {
+    Node& node = by_linger_end_.front();
+    --count_of(node);
+    stop_lingering(node);
+    ++count_of(node);
+    update_place(node);
+  }
+}
+
 void PrefixIndex::mark_idle(BlockId block, const Idle& idle) noexcept {
   Node& node = nodes_[block.value];
   if (!node.indexed || node.idle) return;
@@ -107,12 +129,19 @@ void PrefixIndex::mark_idle(BlockId block, const Idle& idle) noexcept {
   node.last_use = ++uses_;
   node.realtime = node.realtime || idle.tier == Tier::kRealtime;
   node.linger_until = idle.linger_until;
+  if (node.linger_until > TimePoint::min()) {
+    by_linger_end_.push_back(node);
+    last_linger_end_ = std::max(last_linger_end_, node.linger_until);
+  }
+  ++count_of(node);
   update_place(node);
 }
 
 void PrefixIndex::mark_used(BlockId block) noexcept {
   Node& node = nodes_[block.value];
   if (!node.indexed || !node.idle) return;
+  --count_of(node);
+  stop_lingering(node);
   node.idle = false;
   update_place(node);
 }
@@ -120,7 +149,9 @@ void PrefixIndex::mark_used(BlockId block) noexcept {
 void PrefixIndex::note_hit(BlockId block) noexcept {
   Node& node = nodes_[block.value];
   const bool before = node.may_be_pinned();
+  if (node.idle) --count_of(node);
   if (node.hits < kPinAfterHits) ++node.hits;
+  if (node.idle) ++count_of(node);
   if (!before && node.may_be_pinned()) ++may_be_pinned_;
 }
 
@@ -128,7 +159,9 @@ void PrefixIndex::pin(BlockId block) noexcept {
   Node& node = nodes_[block.value];
   if (!node.indexed || node.named) return;
   if (!node.may_be_pinned()) ++may_be_pinned_;
+  if (node.idle) --count_of(node);
   node.named = true;
+  if (node.idle) ++count_of(node);
   update_place(node);
 }
 
@@ -153,16 +186,14 @@ PrefixIndex::Order& PrefixIndex::first_to_go() noexcept {
 }
 
 std::optional<BlockId> PrefixIndex::evict_one(TimePoint now) noexcept {
-  while (!lingering_.empty() && lingering_.begin()->linger_until <= now) {
-    Node& node = *lingering_.begin();
-    node.linger_until = TimePoint::min();
-    update_place(node);
-  }
+  end_lingering(now);
   Order& order = first_to_go();
   if (order.empty()) return std::nullopt;
   Node& node = *order.begin();
   unlink_from_bucket(node);
   evicted_[node.digest.low & (evicted_.size() - 1)] = node.digest;
+  --count_of(node);
+  stop_lingering(node);
   node.indexed = false;
   update_place(node);
   node.idle = false;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <boost/intrusive/list.hpp>
 #include <boost/intrusive/set.hpp>
 #include <cstdint>
 #include <functional>
@@ -19,6 +20,15 @@ namespace takt {
 
 // Digest of a block from the digest before it and its tokens.
 using BlockHasher = std::function<BlockDigest(const BlockDigest& previous, std::span<const TokenId> tokens)>;
+
+// Idle blocks of an index, each in one of them: whose turn has just ended, found often or pinned by name, else by the
+// tier of who used it.
+struct IdleBlocks {
+  std::uint32_t lingering = 0;
+  std::uint32_t pinned = 0;
+  std::uint32_t realtime = 0;
+  std::uint32_t batch = 0;
+};
 
 // A hit is confirmed by comparing the tokens, the parent block and the scope, so two contents with one digest never mix
 // (the later one is simply not indexed). Only full blocks are held. Nothing allocates after construction.
@@ -63,6 +73,11 @@ class PrefixIndex {
   void set_most_pinned(std::uint32_t blocks) noexcept { most_pinned_ = blocks; }
   // Blocks that are kept before others, those in tables included.
   std::uint32_t pinned() const { return std::min(may_be_pinned_, most_pinned_); }
+  const IdleBlocks& idle_blocks() const { return idle_blocks_; }
+  // From then on none of those that linger now does.
+  TimePoint last_linger_end() const { return last_linger_end_; }
+  // Whose time is over lingers no more.
+  void end_lingering(TimePoint now) noexcept;
   // Takes the first idle leaf in the order of eviction out of the index.
   std::optional<BlockId> evict_one(TimePoint now) noexcept;
 
@@ -77,13 +92,15 @@ class PrefixIndex {
   // Idle and without children: in one of the orders of eviction.
   enum class Place : std::uint8_t { kNone, kOrdinary, kPinned, kLingering };
 
-  struct Node : boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>> {
+  using OrderHook = boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>>;
+  using LingerHook = boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>>;
+  struct Node : OrderHook, LingerHook {
     BlockDigest digest;
     std::uint64_t scope = 0;
     Place place = Place::kNone;
     std::uint64_t rank = 0;  // in the order of its place; smaller goes first
     std::uint64_t last_use = 0;
-    TimePoint linger_until = TimePoint::min();
+    TimePoint linger_until = TimePoint::min();  // of an idle one; above the least it is in by_linger_end_
     std::uint32_t hits = 0;
     std::uint32_t block = 0;
     std::uint32_t parent = kNone;
@@ -99,12 +116,15 @@ class PrefixIndex {
     }
   };
   using Order = boost::intrusive::set<Node>;
+  using LingerList = boost::intrusive::list<Node, boost::intrusive::constant_time_size<false>>;
 
   BlockDigest digest_of(std::optional<BlockId> parent, std::uint64_t scope, std::span<const TokenId> tokens) const;
   std::uint32_t find_digest(const BlockDigest& digest) const;
   bool holds(const Node& node, std::optional<BlockId> parent, std::uint64_t scope,
              std::span<const TokenId> tokens) const;
   void update_place(Node& node) noexcept;
+  std::uint32_t& count_of(const Node& idle_node) noexcept;
+  void stop_lingering(Node& node) noexcept;
   void move_to(Node& node, Place place) noexcept;
   Order& first_to_go() noexcept;
   Order& order_of(Place place);
@@ -119,6 +139,9 @@ class PrefixIndex {
   Order ordinary_;
   Order pinned_order_;
   Order lingering_;
+  LingerList by_linger_end_;  // leaves or not, in the order in which they became idle
+  TimePoint last_linger_end_ = TimePoint::min();
+  IdleBlocks idle_blocks_;
   std::uint32_t most_pinned_;
   std::uint32_t may_be_pinned_ = 0;   // nodes pinned by name or with enough hits
   std::vector<BlockDigest> evicted_;  // digests of some that were evicted of late, by their low bits

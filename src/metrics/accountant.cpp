@@ -31,6 +31,7 @@ measure::Outcome outcome_of(FinishReason reason) {
 
 Accountant::Accountant(std::vector<std::string> model_names) {
   counts_.models.resize(model_names.size());
+  window_opened_.resize(model_names.size());
   for (std::size_t i = 0; i < model_names.size(); ++i) counts_.models[i].name = std::move(model_names[i]);
 }
 
@@ -169,7 +170,20 @@ void Accountant::on(TimePoint at, const Admitted& event) {
   running_.insert(std::move(node));
 }
 
-void Accountant::on(TimePoint /*at*/, const Seated& /*event*/) {}
+// Its time is that of the plan: sequences that start together have the same.
+void Accountant::on(TimePoint at, const Seated& event) {
+  Request* request = find(event.request);
+  if (request == nullptr || event.choice >= request->choices.size()) return;
+  const Duration held = event.waited[static_cast<std::size_t>(WaitReason::kWindow)];
+  if (std::exchange(request->choices[event.choice].seated, true) || held <= Duration(0)) return;
+  ModelCounts* counts = model(request->model);
+  if (counts == nullptr) return;
+  ++counts->window.held;
+  counts->window.waited += held;
+  auto& opened = window_opened_[request->model.value];
+  if (opened == at) ++counts->window.added;
+  opened = at;
+}
 
 void Accountant::on(TimePoint at, const TokenSampled& event) {
   Request* request = find(event.request);
@@ -181,7 +195,7 @@ void Accountant::on(TimePoint at, const TokenSampled& event) {
   if (!request->has_first_token) {
     request->has_first_token = true;
     ++counts.first_tokens;
-    counts.first_token.observe(to_seconds(at - request->arrival));
+    observe(counts.first_token, counts.first_token_exemplars, event.request, to_seconds(at - request->arrival));
   }
   if (const auto gap = measure::note_tokens(request->choices[event.choice].times, at)) {
     counts.token_gap.observe(to_seconds(*gap));
@@ -242,7 +256,7 @@ void Accountant::on(TimePoint at, const Closed& event) {
   }
   const FinishReason reason = request.failed ? FinishReason::kFailed : event.reason;
   ++counts_.closed_by_reason[static_cast<std::size_t>(reason)];
-  counts.duration.observe(to_seconds(at - request.arrival));
+  observe(counts.duration, counts.duration_exemplars, event.request, to_seconds(at - request.arrival));
   count_outcome(event, request);
   count_goodput(at, request.class_index, record_of(at, event, request));
 }

@@ -37,6 +37,7 @@ class Accountant {
  private:
   struct Choice {
     measure::AnswerTimes times;
+    bool seated = false;  // it has had a seat
     bool finished = false;
   };
   struct Request {
@@ -75,8 +76,9 @@ class Accountant {
   static measure::RequestRecord record_of(TimePoint at, const Closed& event, const Request& request);
 
   Counts counts_;
-  std::vector<GoodputWindow> last_hour_;  // index: as of counts_.classes
-  std::optional<TimePoint> first_;        // the first event
+  std::vector<GoodputWindow> last_hour_;                 // index: as of counts_.classes
+  std::optional<TimePoint> first_;                       // the first event
+  std::vector<std::optional<TimePoint>> window_opened_;  // by model: the last step that one who was held started in
   Requests waiting_;
   Requests running_;
 };

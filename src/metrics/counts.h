@@ -14,6 +14,7 @@
 #include "core/step.h"
 #include "measure/goodput.h"
 #include "metrics/busy_window.h"
+#include "metrics/exemplar.h"
 #include "metrics/histogram.h"
 
 namespace takt::metrics {
@@ -70,6 +71,8 @@ struct ClassCounts {
   Histogram per_token{kGapBounds};
   Histogram duration{kRequestBounds};
   Histogram queue_wait{kQueueWaitBounds};
+  Exemplars first_token_exemplars{};
+  Exemplars duration_exemplars{};
 };
 
 // What one tenant asked for and got.
@@ -95,6 +98,13 @@ struct ModelWork {
   double peak_products_per_second = 0.0;
 };
 
+// What batch windows cost and brought.
+struct WindowCounts {
+  std::uint64_t held = 0;   // sequences that waited for a window before they started
+  Duration waited{0};       // by them, for it
+  std::uint64_t added = 0;  // of these, that started in one step with another one: rows that it had not had without
+};
+
 // Steps of one loaded model.
 struct ModelCounts {
   std::string name;
@@ -115,6 +125,7 @@ struct ModelCounts {
   std::uint64_t swaps_lost = 0;        // sequences whose part of the arena was lost
   std::uint64_t failed_steps_retryable = 0;
   std::uint64_t failed_steps_fatal = 0;
+  WindowCounts window;
   Duration busy{0};
   BusyWindow last_minute;
   std::array<Duration, kWaitReasonCount> idle_while_waiting{};

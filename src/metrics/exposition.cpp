@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "metrics/families.h"
+#include "metrics/open_metrics.h"
 #include "metrics/vllm_names.h"
 
 namespace takt::metrics {
@@ -131,18 +132,34 @@ void add_queue(Families& families, const Counts& counts) {
   }
 }
 
-void add_latencies(Families& families, const Counts& counts) {
+NamedExemplars named(const Exemplars& exemplars, const ExpositionOptions& options) {
+  NamedExemplars result;
+  for (const Exemplar& one : exemplars)
+    result.push_back({one.is_set && options.request_name ? options.request_name(one.request) : "", one.value});
+  return result;
+}
+
+void add_latencies(Families& families, const Counts& counts, const ExpositionOptions& options) {
   const auto histogram = [&](const char* name, const char* help, Histogram ClassCounts::*member) {
     families.begin(MetricType::Histogram, name, help);
     for (const ClassCounts& c : counts.classes) families.value(c.*member, class_labels(c));
   };
-  histogram("takt_time_to_first_token_seconds", "First token minus arrival, per request with a first token.",
-            &ClassCounts::first_token);
+  const auto with_exemplars = [&](const char* name, const char* help, Histogram ClassCounts::*member,
+                                  Exemplars ClassCounts::*exemplars) {
+    families.begin(MetricType::Histogram, name, help);
+    for (const ClassCounts& c : counts.classes) {
+      families.value(c.*member, class_labels(c));
+      families.exemplars(named(c.*exemplars, options));
+    }
+  };
+  with_exemplars("takt_time_to_first_token_seconds", "First token minus arrival, per request with a first token.",
+                 &ClassCounts::first_token, &ClassCounts::first_token_exemplars);
   histogram("takt_inter_token_latency_seconds", "Every gap between two tokens of a choice, as sampled.",
             &ClassCounts::token_gap);
   histogram("takt_time_per_output_token_seconds",
             "(last - first token) / (tokens - 1), per choice of two or more tokens.", &ClassCounts::per_token);
-  histogram("takt_request_duration_seconds", "End minus arrival, per accepted request.", &ClassCounts::duration);
+  with_exemplars("takt_request_duration_seconds", "End minus arrival, per accepted request.", &ClassCounts::duration,
+                 &ClassCounts::duration_exemplars);
   histogram("takt_queue_wait_seconds", "Admission minus arrival, per admitted request.", &ClassCounts::queue_wait);
   families.begin(MetricType::Gauge, "takt_worst_token_gap_seconds",
                  "Longest time since the last token of any sequence that is generating now.");
@@ -255,6 +272,16 @@ void add_memory(Families& families, const Counts& counts, std::span<const KvBloc
     families.value(blocks.cached, {{"model", name}, {"state", "cached"}});
     families.value(blocks.free, {{"model", name}, {"state", "free"}});
   }
+  families.begin(MetricType::Gauge, "takt_kv_owner_blocks",
+                 "KV blocks by whom they are for: their sum is takt_kv_blocks_capacity.");
+  for (std::size_t i = 0; i < counts.models.size(); ++i) {
+    const KvOwners owners = blocks_of(i).owners;
+    for (const auto& [owner, blocks] : {std::pair{"running", owners.running}, std::pair{"reserve", owners.reserve},
+                                        std::pair{"linger", owners.linger}, std::pair{"pinned", owners.pinned},
+                                        std::pair{"cache_realtime", owners.cache_realtime},
+                                        std::pair{"cache_batch", owners.cache_batch}, std::pair{"free", owners.free}})
+      families.value(blocks, {{"model", counts.models[i].name}, {"owner", owner}});
+  }
   families.begin(MetricType::Gauge, "takt_kv_blocks_capacity", "KV blocks of the pool.");
   for (std::size_t i = 0; i < counts.models.size(); ++i) {
     families.value(blocks_of(i).total, {{"model", counts.models[i].name}});
@@ -282,11 +309,25 @@ void add_memory(Families& families, const Counts& counts, std::span<const KvBloc
   per_model(families, counts, [](const ModelCounts& m) { return number(m.preempted_tokens); });
 }
 
-void add_energy(Families& families, std::span<const EnergyReading> energy) {
+void add_windows(Families& families, const Counts& counts) {
+  families.begin(MetricType::Counter, "takt_window_held_sequences_total",
+                 "Sequences that a batch window held back before they started.");
+  per_model(families, counts, [](const ModelCounts& m) { return number(m.window.held); });
+  families.begin(MetricType::Counter, "takt_window_held_seconds_total", "Time that they waited for it: its cost.");
+  per_model(families, counts, [](const ModelCounts& m) { return to_seconds(m.window.waited); });
+  families.begin(MetricType::Counter, "takt_window_added_rows_total",
+                 "Of them, those that started in one step with another one that was held: its gain.");
+  per_model(families, counts, [](const ModelCounts& m) { return number(m.window.added); });
+}
+
+void add_energy(Families& families, std::span<const EnergyReading> energy, std::span<const EnergyReading> idle) {
   families.begin(MetricType::Counter, "takt_energy_joules_total",
                  "Energy that the whole machine used since the start, by what the kernel counts; absent where it does "
                  "not tell.");
   for (const EnergyReading& reading : energy) families.value(reading.joules, {{"zone", reading.zone}});
+  families.begin(MetricType::Counter, "takt_energy_idle_joules_total",
+                 "Of it, used between two scrapes without any request or step.");
+  for (const EnergyReading& reading : idle) families.value(reading.joules, {{"zone", reading.zone}});
 }
 
 void add_swap(Families& families, const Counts& counts, std::span<const KvBlocks> memory) {
@@ -345,8 +386,13 @@ void add_config(Families& families, const ConfigFacts& config) {
 
 }  // namespace
 
+const char* content_type(ExpositionFormat format) {
+  return format == ExpositionFormat::kOpenMetrics ? kOpenMetricsContentType
+                                                  : "text/plain; version=0.0.4; charset=utf-8";
+}
+
 std::string exposition(const Counts& counts, const Readings& readings, const ExpositionOptions& options,
-                       TimePoint now) {
+                       const Moment& moment) {
   Families families;
   families.begin(MetricType::Gauge, "takt_build_info", "Always 1; the labels say what is running.");
   const BuildInfo& build = options.build;
@@ -356,15 +402,17 @@ std::string exposition(const Counts& counts, const Readings& readings, const Exp
   add_goodput(families, counts);
   add_tenants(families, counts);
   add_queue(families, counts);
-  add_latencies(families, counts);
+  add_latencies(families, counts, options);
   add_tokens(families, counts);
-  add_steps(families, counts, now);
+  add_steps(families, counts, moment.now);
+  add_windows(families, counts);
   add_work(families, counts);
   add_memory(families, counts, readings.memory);
   add_swap(families, counts, readings.memory);
-  add_energy(families, readings.energy);
+  add_energy(families, readings.energy, readings.idle_energy);
   if (readings.server.captured) add_captured(families, *readings.server.captured);
   if (options.vllm_names) add_vllm_names(families, counts, readings.memory);
+  if (moment.format == ExpositionFormat::kOpenMetrics) return to_open_metrics(families);
   std::ostringstream out;
   prometheus::TextSerializer().Serialize(out, families.all());
   return std::move(out).str();

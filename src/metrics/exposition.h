@@ -1,7 +1,8 @@
-// Counts as Prometheus text (exposition format 0.0.4).
+// Counts as Prometheus text (exposition format 0.0.4) or OpenMetrics text, which also has exemplars.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,8 +21,12 @@ struct BuildInfo {
 
 struct ExpositionOptions {
   BuildInfo build;
-  bool vllm_names = false;  // also under the names of vllm_names.h
+  bool vllm_names = false;                               // also under the names of vllm_names.h
+  std::function<std::string(RequestId)> request_name{};  // of exemplars; empty: there are none
 };
+
+enum class ExpositionFormat : std::uint8_t { kPrometheus, kOpenMetrics };
+const char* content_type(ExpositionFormat format);
 
 // A model's KV pool at the moment of the scrape. Asked for, not counted from steps: blocks also become free between
 // steps.
@@ -37,6 +42,17 @@ struct SwapArena {
   std::uint64_t failed_reads = 0;
 };
 
+// Who has the blocks of a pool; together they are all of it.
+struct KvOwners {
+  std::uint32_t running = 0;         // hold tokens of sequences, those that wait after a preemption included
+  std::uint32_t reserve = 0;         // of running sequences, behind all their tokens
+  std::uint32_t linger = 0;          // the prefix cache: of turns that have just ended
+  std::uint32_t pinned = 0;          // found often or pinned by name
+  std::uint32_t cache_realtime = 0;  // the rest of it, by the tier of who used it
+  std::uint32_t cache_batch = 0;
+  std::uint32_t free = 0;
+};
+
 struct KvBlocks {
   std::uint32_t total = 0;
   std::uint32_t owned = 0;   // by sequences
@@ -45,6 +61,7 @@ struct KvBlocks {
   SwapArena swap;
   std::uint32_t pinned = 0;                  // of the first two, kept before others
   std::uint64_t reserved_unused_tokens = 0;  // positions that running sequences hold blocks for and do not use
+  KvOwners owners;
 };
 
 // How the configuration came to be what it is.
@@ -66,15 +83,20 @@ struct ServerState {
   std::optional<CapturedRequests> captured;  // empty: nothing is captured
 };
 
-inline constexpr const char* kExpositionContentType = "text/plain; version=0.0.4; charset=utf-8";
-
 // What is read at the moment of the scrape.
 struct Readings {
   std::span<const KvBlocks> memory;  // index = ModelIndex; as many as counts.models
   std::span<const EnergyReading> energy;
   ServerState server{};
+  std::span<const EnergyReading> idle_energy{};  // of `energy`, while there was nothing to do
 };
 
-std::string exposition(const Counts& counts, const Readings& readings, const ExpositionOptions& options, TimePoint now);
+struct Moment {
+  TimePoint now;
+  ExpositionFormat format = ExpositionFormat::kPrometheus;
+};
+
+std::string exposition(const Counts& counts, const Readings& readings, const ExpositionOptions& options,
+                       const Moment& moment);
 
 }  // namespace takt::metrics

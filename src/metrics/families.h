@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,8 +18,17 @@ namespace takt::metrics {
 
 using MetricLabels = std::vector<prometheus::ClientMetric::Label>;
 
+// Of a bucket; without a request there is none.
+struct NamedExemplar {
+  std::string request;
+  double value = 0.0;
+};
+using NamedExemplars = std::vector<NamedExemplar>;
+
 class Families {
  public:
+  using ExemplarsOf = std::function<const NamedExemplars*(std::size_t metric)>;
+
   // The values that follow belong to this family.
   void begin(prometheus::MetricType type, std::string name, std::string help) {
     families_.push_back({std::move(name), std::move(help), type, {}});
@@ -46,10 +57,21 @@ class Families {
     families_.back().metric.push_back(std::move(metric));
   }
 
+  // Of the histogram that was added last, by bucket.
+  void exemplars(NamedExemplars exemplars) {
+    exemplars_[{families_.size() - 1, families_.back().metric.size() - 1}] = std::move(exemplars);
+  }
+  // Null: there are none.
+  const NamedExemplars* exemplars(std::size_t family, std::size_t metric) const {
+    const auto found = exemplars_.find({family, metric});
+    return found == exemplars_.end() ? nullptr : &found->second;
+  }
+
   const std::vector<prometheus::MetricFamily>& all() const { return families_; }
 
  private:
   std::vector<prometheus::MetricFamily> families_;
+  std::map<std::pair<std::size_t, std::size_t>, NamedExemplars> exemplars_;  // by the places of family and metric
 };
 
 }  // namespace takt::metrics

@@ -17,11 +17,14 @@ class Histogram {
   explicit constexpr Histogram(std::span<const double> bounds)
       : bounds_(bounds.first(std::min(bounds.size(), kMaxBounds))) {}
 
-  void observe(double value) {
-    const auto bucket = std::lower_bound(bounds_.begin(), bounds_.end(), value) - bounds_.begin();
-    ++counts_[static_cast<std::size_t>(bucket)];
+  // The bucket that it fell into.
+  std::size_t observe(double value) {
+    const auto bucket =
+        static_cast<std::size_t>(std::lower_bound(bounds_.begin(), bounds_.end(), value) - bounds_.begin());
+    ++counts_[bucket];
     ++count_;
     sum_ += value;
+    return bucket;
   }
 
   // Of the same bounds.

@@ -34,13 +34,22 @@ Counts ServerMetrics::counts() const {
   return accountant_.snapshot(clock_.now());
 }
 
-std::string ServerMetrics::text(std::span<const KvBlocks> memory, const ServerState& server) {
+std::string ServerMetrics::text(std::span<const KvBlocks> memory, const ServerState& server, ExpositionFormat format) {
   std::vector<EnergyReading> energy;
+  std::vector<EnergyReading> idle_energy;
+  Counts now;
   {
     std::lock_guard lock(energy_mutex_);
     energy = energy_.read();
+    now = counts();
+    Duration busy{0};
+    std::uint64_t requests = 0;
+    for (const ModelCounts& model : now.models) busy += model.busy;
+    for (const ClassCounts& one : now.classes) requests += one.running + one.waiting;
+    idle_energy_.note(energy, busy, requests);
+    idle_energy = idle_energy_.joules();
   }
-  return exposition(counts(), {memory, energy, server}, options_, clock_.now());
+  return exposition(now, {memory, energy, server, idle_energy}, options_, {clock_.now(), format});
 }
 
 }  // namespace takt::metrics

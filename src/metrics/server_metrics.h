@@ -12,6 +12,7 @@
 #include "metrics/accountant.h"
 #include "metrics/energy_meter.h"
 #include "metrics/exposition.h"
+#include "metrics/idle_energy.h"
 
 namespace takt::metrics {
 
@@ -30,8 +31,9 @@ class ServerMetrics final : public EventSink {
   void set_work(ModelIndex model, const ModelWork& work);
 
   Counts counts() const;
-  // What GET /metrics answers, with kExpositionContentType. memory: index = ModelIndex.
-  std::string text(std::span<const KvBlocks> memory, const ServerState& server = {});
+  // What GET /metrics answers, with its content_type(). memory: index = ModelIndex.
+  std::string text(std::span<const KvBlocks> memory, const ServerState& server = {},
+                   ExpositionFormat format = ExpositionFormat::kPrometheus);
 
  private:
   const ExpositionOptions options_;
@@ -40,6 +42,7 @@ class ServerMetrics final : public EventSink {
   Accountant accountant_;
   std::mutex energy_mutex_;  // reading the counters takes system calls, which the engine's events need not wait for
   EnergyMeter energy_;
+  IdleEnergy idle_energy_;
 };
 
 }  // namespace takt::metrics

@@ -451,6 +451,14 @@ std::uint64_t Scheduler::unused_cover() const {
   return unused;
 }
 
+std::uint32_t Scheduler::unused_blocks(std::uint32_t block_tokens) const {
+  const auto blocks_for = [&](std::uint32_t tokens) { return (tokens + block_tokens - 1) / block_tokens; };
+  std::uint32_t unused = 0;
+  for (const ScheduledSequence& s : places_.running)
+    unused += blocks_for(s.cover) - blocks_for(std::min(s.cover, s.known));
+  return unused;
+}
+
 std::uint32_t Scheduler::preemptions(SequenceId sequence) const {
   const auto it = by_id_.find(sequence);
   return it == by_id_.end() ? 0 : it->second->preemptions;

@@ -102,6 +102,8 @@ class Scheduler {
   std::uint32_t computed(SequenceId sequence) const;
   // Positions that running sequences' blocks reach and their tokens do not use.
   std::uint64_t unused_cover() const;
+  // Whole blocks of so many tokens that running sequences hold behind all their known tokens.
+  std::uint32_t unused_blocks(std::uint32_t block_tokens) const;
   // The running sequences, then up to `heads` of each queue.
   std::vector<SequenceView> look(std::size_t heads) const;
   void look(std::size_t heads, std::vector<SequenceView>& views) const;

@@ -10,6 +10,7 @@
 #include "serve/access_log.h"
 #include "serve/admin_access.h"
 #include "serve/admin_requests.h"
+#include "serve/metrics_form.h"
 #include "serve/refusal.h"
 #include "serve/request_head.h"
 
@@ -172,7 +173,7 @@ void ApiHandler::dispatch(const EndpointRule& rule, http::Request request, const
     case Endpoint::kModel:
       return answer_model(*exchange, request.path.substr(rule.path.size()));
     case Endpoint::kMetrics:
-      return answer_metrics(exchange);
+      return answer_metrics(wants_open_metrics(request.header("accept")), exchange);
     case Endpoint::kConfig:
       if (context_.config == nullptr) return answer_error(*exchange, api::unknown_path(request.path));
       return answer_admin(exchange, [this] { return context_.config->effective(); });
@@ -210,12 +211,13 @@ void ApiHandler::answer_model(const Exchange& exchange, const std::string& name)
   answer_error(exchange, api::to_api_error(api::unknown_model(name, names)));
 }
 
-void ApiHandler::answer_metrics(const ExchangePtr& exchange) {
-  const bool taken = control_workers_.post([this, exchange] {
+void ApiHandler::answer_metrics(bool open_metrics, const ExchangePtr& exchange) {
+  const bool taken = control_workers_.post([this, open_metrics, exchange] {
+    MetricsPage page = context_.status.metrics(open_metrics);
     http::Response response;
-    response.content_type = context_.status.metrics_content_type();
+    response.content_type = std::move(page.content_type);
     response.headers = answer_headers(exchange->id);
-    response.body = context_.status.metrics_text();
+    response.body = std::move(page.body);
     exchange->responder->send(std::move(response));
   });
   if (!taken) answer_error(*exchange, overloaded("Too many scrapes at once", control_workers_));

@@ -51,7 +51,7 @@ class ApiHandler final : public http::Handler {
   void dispatch(const EndpointRule& rule, http::Request request, const ExchangePtr& exchange);
   void answer_ready(const Exchange& exchange) const;
   void answer_model(const Exchange& exchange, const std::string& name) const;
-  void answer_metrics(const ExchangePtr& exchange);
+  void answer_metrics(bool open_metrics, const ExchangePtr& exchange);
   // `make_answer` gives the body, or an error; it may take a while.
   void answer_admin(const ExchangePtr& exchange, std::function<std::variant<std::string, api::ApiError>()> make_answer);
   void note_refusal(const Exchange& exchange, const http::Request& head, const api::ApiError& error) const;

@@ -16,13 +16,18 @@ struct Readiness {
   std::string reason;  // why not
 };
 
+struct MetricsPage {
+  std::string content_type;
+  std::string body;
+};
+
 // Called from any thread.
 class StatusSource {
  public:
   virtual ~StatusSource() = default;
   virtual Readiness readiness() const = 0;
-  virtual std::string metrics_text() const = 0;
-  virtual std::string metrics_content_type() const = 0;
+  // `open_metrics`: as OpenMetrics text, else as Prometheus text.
+  virtual MetricsPage metrics(bool open_metrics) const = 0;
   // The life of one request as JSON; empty when it is not known (any more).
   virtual std::optional<std::string> request_json(RequestId request) const = 0;
   // Of those that took longest.

@@ -47,3 +47,6 @@ class Metrics:
         assert self.total("takt_requests_refused_total") == ended["refused"]
         blocks = sum(self.total("takt_kv_blocks", state=state) for state in ("owned", "cached", "free"))
         assert blocks == self.total("takt_kv_blocks_capacity")
+        assert self.total("takt_kv_owner_blocks") == self.total("takt_kv_blocks_capacity")
+        in_use = sum(self.total("takt_kv_owner_blocks", owner=owner) for owner in ("running", "reserve"))
+        assert in_use == self.total("takt_kv_blocks", state="owned")

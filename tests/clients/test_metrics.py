@@ -1,5 +1,8 @@
 """/metrics by the official parser (F15) and its identities (F16)."""
+import threading
+
 import openai
+from prometheus_client.openmetrics import parser as openmetrics
 from scrape import scrape
 from takt_process import wait_until
 
@@ -19,11 +22,53 @@ def test_a_busy_server_is_read_by_a_strict_parser(start, connect):
     client = connect(server)
     for seed in range(3):
         client.chat.completions.create(model="fake", messages=[{"role": "user", "content": "Say hello."}], seed=seed)
-    metrics = scrape(server)
+    metrics = wait_until(lambda: found if (found := scrape(server)).total("takt_requests_ended_total") == 3 else None, "three to end")
     missing = [name for name in NAMES if not metrics.has(name)]
     assert not missing
     assert metrics.total("takt_requests_ended_total", outcome="finished") == 3
     assert metrics.total("takt_cached_prompt_tokens_total") > 0
+
+
+def test_openmetrics_names_a_request_that_can_be_looked_up(start, connect):
+    server = start("--metrics-compat", "vllm")
+    answer = connect(server).chat.completions.with_raw_response.create(model="fake", messages=[{"role": "user", "content": "Say hello."}])
+    request = answer.headers["x-request-id"]
+
+    def ended():
+        status, text = server.get("/metrics", {"Accept": "application/openmetrics-text; version=1.0.0, text/plain; q=0.5"})
+        assert status == 200
+        families = {family.name: family for family in openmetrics.text_string_to_metric_families(text)}  # strict: raises
+        return families if any(sample.value for sample in families["takt_request_duration_seconds"].samples) else None
+
+    families = wait_until(ended, "the request to be over")
+    for name in ("takt_time_to_first_token_seconds", "takt_request_duration_seconds"):
+        exemplars = [sample.exemplar for sample in families[name].samples if sample.exemplar]
+        assert [exemplar.labels for exemplar in exemplars] == [{"request_id": request}]
+    assert server.get(f"/admin/requests/{request}")[0] == 200
+    assert "openmetrics" not in server.get("/metrics")[1] and " # {" not in server.get("/metrics")[1]
+
+
+def test_a_batch_windows_cost_and_gain_are_counted(start, connect):
+    server = start("--set", "scheduler.window_max_wait_ms=5000", "--set", "scheduler.window_min_batch=4",
+                   "--set", "scheduler.window_adaptive=false", model="fake:length=8,step_ms=1")
+    client = connect(server)
+    threads = [threading.Thread(target=client.completions.create, kwargs=dict(model="fake", prompt=f"n {i}", seed=i)) for i in range(4)]
+    for thread in threads[:3]:
+        thread.start()
+    wait_until(lambda: scrape(server).total("takt_requests_waiting") == 3, "three to be held")
+    threads[3].start()  # opens the window
+    for thread in threads:
+        thread.join()
+
+    def ended():
+        metrics = scrape(server)
+        return metrics if metrics.total("takt_requests_ended_total") == 4 else None
+
+    metrics = wait_until(ended, "all of them to end")
+    held = metrics.total("takt_window_held_sequences_total")
+    assert held in (3, 4)
+    assert metrics.total("takt_window_added_rows_total") == held - 1
+    assert 0 < metrics.total("takt_window_held_seconds_total") <= 4 * 5
 
 
 def test_an_idle_server_is_read_by_a_strict_parser(start):

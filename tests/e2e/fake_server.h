@@ -44,8 +44,7 @@ class FakeServer final : public serve::StatusSource {
   bool wait_free() const;
 
   serve::Readiness readiness() const override;
-  std::string metrics_text() const override { return {}; }
-  std::string metrics_content_type() const override { return "text/plain"; }
+  serve::MetricsPage metrics(bool /*open_metrics*/) const override { return {"text/plain", {}}; }
   std::optional<std::string> request_json(RequestId request) const override;
   std::string slowest_requests_json(std::size_t most) const override;
   void count_refusal(const RequestLabels&, ErrorCode) override {}

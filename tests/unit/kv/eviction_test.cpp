@@ -43,6 +43,13 @@ class Cache {
     reservation.value().commit({&committed, 1});
     kv->close(id, end);
     for (const std::string& rule : broken_kv_rules(kv->snapshot())) ADD_FAILURE() << rule;
+    expect_sum();
+  }
+
+  // Every cached block is of one kind.
+  void expect_sum() const {
+    const IdleBlocks idle = kv->idle_blocks();
+    EXPECT_EQ(idle.lingering + idle.pinned + idle.realtime + idle.batch, kv->capacity().evictable.blocks[0]);
   }
 
   // Whole blocks of the same tokens that are still there.
@@ -186,6 +193,30 @@ TEST(Eviction, LingeringBlocksHoldUpNobody) {
   for (TokenId turn = 0; turn < 10; ++turn) c.run(1000 + turn * 100, 4, Tier::kRealtime, SequenceEnd::kTurnEnded);
   EXPECT_EQ(c.found(1000 + 9 * 100, 4), 4U);
   EXPECT_EQ(c.kv->capacity().free.blocks[0] + c.kv->capacity().evictable.blocks[0], 4U);
+}
+
+TEST(Eviction, CachedBlocksAreCountedByWhatKeepsThem) {
+  Cache cache(12, {.linger = seconds(5), .pinned_share = 0.5});
+  cache.kv->tick(TimePoint(seconds(10)));
+  cache.run(0, 2, Tier::kRealtime);
+  cache.run(100, 3, Tier::kBatch);
+  cache.run_pinned(200, 2, 1);
+  cache.run(300, 3, Tier::kRealtime, SequenceEnd::kTurnEnded);
+  const auto counts = [&] {
+    cache.expect_sum();
+    const IdleBlocks idle = cache.kv->idle_blocks();
+    return std::vector<std::uint32_t>{idle.lingering, idle.pinned, idle.realtime, idle.batch};
+  };
+  EXPECT_EQ(counts(), (std::vector<std::uint32_t>{3, 1, 3, 3}));
+  EXPECT_EQ(cache.kv->last_linger_end(), TimePoint(seconds(15)));
+  cache.kv->tick(TimePoint(seconds(14)));
+  EXPECT_EQ(counts()[0], 3U);
+  cache.kv->tick(TimePoint(seconds(15)));
+  EXPECT_EQ(counts(), (std::vector<std::uint32_t>{0, 1, 6, 3}));
+  cache.run(300, 3, Tier::kRealtime, SequenceEnd::kTurnEnded);  // found, used, and idle again
+  EXPECT_EQ(counts(), (std::vector<std::uint32_t>{3, 1, 3, 3}));
+  cache.run(400, 12, Tier::kBatch);  // everything else makes room
+  EXPECT_EQ(counts(), (std::vector<std::uint32_t>{0, 0, 0, 12}));
 }
 
 TEST(Eviction, ABatchTurnDoesNotLinger) {

@@ -146,6 +146,28 @@ TEST(Accountant, SumsIdleTimeByTheReasonWorkWaitedFor) {
   EXPECT_EQ(counts.models.at(0).idle_while_waiting[static_cast<int>(WaitReason::kBlocks)], milliseconds(12));
 }
 
+// What a batch window costs (seconds) and brings (rows beside another one).
+TEST(Accountant, CountsWhomAWindowHeldForHowLongAndWhatItGathered) {
+  Accountant accountant({"model"});
+  const auto seat_after = [](int ms, std::uint64_t id, int held_ms) {
+    Seated what{RequestId(id), 0, 0, {}};
+    what.waited[static_cast<std::size_t>(WaitReason::kWindow)] = std::chrono::milliseconds(held_ms);
+    what.waited[static_cast<std::size_t>(WaitReason::kSeat)] = std::chrono::milliseconds(500);
+    return event(ms, what);
+  };
+  for (std::uint64_t id = 1; id <= 6; ++id) accountant.apply(accepted(0, id));
+  accountant.apply(seat_after(20, 1, 20));  // three start together
+  accountant.apply(seat_after(20, 2, 12));
+  accountant.apply(seat_after(20, 3, 1));
+  accountant.apply(seat_after(50, 4, 9));  // one alone: held in vain
+  accountant.apply(seat_after(50, 5, 0));  // and one that was not held
+  accountant.apply(seat_after(90, 4, 9));  // again after a preemption: its wait is told once more
+  const WindowCounts window = accountant.snapshot(at_ms(100)).models[0].window;
+  EXPECT_EQ(window.held, 4U);
+  EXPECT_EQ(window.waited, std::chrono::milliseconds(42));
+  EXPECT_EQ(window.added, 2U);
+}
+
 TEST(Accountant, KeepsLabelsFewWhateverClassesAreNamed) {
   Accountant accountant({"model"});
   for (std::uint64_t id = 0; id < 1000; ++id)

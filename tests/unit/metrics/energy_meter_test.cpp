@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "metrics/idle_energy.h"
+
 namespace takt::metrics {
 namespace {
 
@@ -70,6 +72,23 @@ TEST_F(EnergyMeterTest, KeepsWhatItCountedWhenTheCounterGoesAway) {
   EXPECT_DOUBLE_EQ(meter.read().at(0).joules, 2.0);
   fs::remove_all(root());
   EXPECT_DOUBLE_EQ(meter.read().at(0).joules, 2.0);
+}
+
+TEST(IdleEnergy, IsWhatWasUsedBetweenReadingsWithoutAnythingToDo) {
+  using std::chrono::milliseconds;
+  IdleEnergy idle;
+  idle.note({{"package-0", 100.0}, {"dram-0", 10.0}}, milliseconds(0), 0);
+  EXPECT_EQ(idle.joules()[0].joules, 0.0);
+  idle.note({{"package-0", 130.0}, {"dram-0", 12.0}}, milliseconds(0), 0);
+  EXPECT_EQ(idle.joules()[0].joules, 30.0);
+  EXPECT_EQ(idle.joules()[1].joules, 2.0);
+  idle.note({{"package-0", 180.0}, {"dram-0", 13.0}}, milliseconds(40), 0);  // a step ran between
+  idle.note({{"package-0", 200.0}, {"dram-0", 14.0}}, milliseconds(40), 1);  // somebody is there
+  idle.note({{"package-0", 220.0}, {"dram-0", 15.0}}, milliseconds(40), 0);
+  EXPECT_EQ(idle.joules()[0].joules, 30.0);
+  idle.note({{"package-0", 225.0}, {"dram-0", 16.0}}, milliseconds(40), 0);
+  EXPECT_EQ(idle.joules()[0].joules, 35.0);
+  EXPECT_EQ(idle.joules()[1].joules, 3.0);
 }
 
 }  // namespace

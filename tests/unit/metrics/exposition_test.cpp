@@ -27,10 +27,16 @@ TEST(Exposition, ParsesStrictlyAndHoldsTheListOfF15) {
   metrics.publish({accepted(12, 2, 40, labels("index", Tier::kBatch)), event(13, Preempted{RequestId(1), 0, 16})});
   metrics.count_refusal(labels("chat"), ErrorCode::kUnavailable);
   const SwapArena arena{4096, 1024, 700, 300, std::chrono::seconds(3), std::chrono::seconds(2), 1, 2};
-  const auto samples = samples_of(
-      metrics,
-      {.total = 100, .owned = 10, .cached = 30, .free = 60, .swap = arena, .pinned = 7, .reserved_unused_tokens = 21},
-      {.generation = 3, .last_change_applied = false, .last_change_unix = 1'700'000'000});
+  const auto samples = samples_of(metrics,
+                                  {.total = 100,
+                                   .owned = 10,
+                                   .cached = 30,
+                                   .free = 60,
+                                   .swap = arena,
+                                   .pinned = 7,
+                                   .reserved_unused_tokens = 21,
+                                   .owners = {8, 2, 5, 6, 15, 4, 60}},
+                                  {.generation = 3, .last_change_applied = false, .last_change_unix = 1'700'000'000});
   EXPECT_EQ(samples.at("takt_config_generation"), 3.0);
   EXPECT_EQ(samples.at("takt_config_last_change_applied"), 0.0);
   EXPECT_EQ(samples.at("takt_config_last_change_timestamp_seconds"), 1'700'000'000.0);
@@ -43,6 +49,8 @@ TEST(Exposition, ParsesStrictlyAndHoldsTheListOfF15) {
   EXPECT_EQ(samples.at("takt_kv_blocks_capacity" + model + "}"), 100.0);
   EXPECT_EQ(samples.at("takt_kv_pinned_blocks" + model + "}"), 7.0);
   EXPECT_EQ(samples.at("takt_kv_reserved_unused_tokens" + model + "}"), 21.0);
+  EXPECT_EQ(samples.at("takt_kv_owner_blocks" + model + ",owner=\"running\"}"), 8.0);
+  EXPECT_EQ(samples.at("takt_kv_owner_blocks" + model + ",owner=\"cache_batch\"}"), 4.0);
   EXPECT_EQ(samples.at("takt_cached_prompt_tokens_total{service_class=\"chat\",tier=\"realtime\"}"), 8.0);
   EXPECT_EQ(samples.at("takt_queue_requests{tier=\"batch\"}"), 1.0);
   EXPECT_EQ(samples.at("takt_queue_tokens{tier=\"batch\"}"), 40.0);
@@ -95,7 +103,8 @@ TEST(Exposition, OnRequestTheCountsAlsoHaveVllmsNames) {
   ServerMetrics metrics({"model"}, {{"1", "1", "scalar"}, true}, clock);
   metrics.publish({accepted(0, 1, 100), admitted(5, 1, 64), token(10, 1), token(30, 1), choice_finished(30, 1),
                    closed(30, 1), accepted(40, 2, 10, labels("index", Tier::kBatch)), admitted(50, 2)});
-  const auto samples = samples_of(metrics, {.total = 100, .owned = 25, .cached = 30, .free = 45, .swap = {}});
+  const auto samples =
+      samples_of(metrics, {.total = 100, .owned = 25, .cached = 30, .free = 45, .swap = {}, .owners = {}});
   const std::string model = R"({model_name="model",engine="0"})";
   EXPECT_EQ(samples.at("vllm:num_requests_running" + model), 1.0);
   EXPECT_EQ(samples.at("vllm:num_requests_waiting" + model), 0.0);
@@ -106,6 +115,29 @@ TEST(Exposition, OnRequestTheCountsAlsoHaveVllmsNames) {
   EXPECT_EQ(samples.at("vllm:time_to_first_token_seconds_count" + model), 1.0);
   EXPECT_EQ(samples.at("vllm:inter_token_latency_seconds_count" + model), 1.0);
   EXPECT_EQ(samples.at(R"(vllm:request_success_total{model_name="model",engine="0",finished_reason="stop"})"), 1.0);
+}
+
+// Which request made a bucket grow: only OpenMetrics can say it.
+TEST(Exposition, OpenMetricsNamesARequestBesideTheBucketsOfLatencies) {
+  ManualClock clock;
+  ExpositionOptions options{{"1", "1", "scalar"}, true};
+  options.request_name = [](RequestId id) { return "req-\"" + std::to_string(id.value); };
+  ServerMetrics metrics({"model"}, options, clock);
+  metrics.publish({accepted(0, 7), admitted(0, 7), token(40, 7), choice_finished(900, 7), closed(900, 7)});
+  const KvBlocks blocks;
+  const std::string text = metrics.text({&blocks, 1}, {}, ExpositionFormat::kOpenMetrics);
+  EXPECT_EQ(text.substr(text.size() - 6), "# EOF\n");
+  const auto has = [&](const std::string& line) { return text.find(line + "\n") != std::string::npos; };
+  const std::string labels = R"({service_class="chat",tier="realtime",)";
+  EXPECT_TRUE(
+      has("takt_time_to_first_token_seconds_bucket" + labels + R"(le="0.05"} 1 # {request_id="req-\"7"} 0.04)"));
+  EXPECT_TRUE(has("takt_time_to_first_token_seconds_bucket" + labels + R"(le="0.025"} 0)"));
+  EXPECT_TRUE(has("takt_request_duration_seconds_bucket" + labels + R"(le="1.0"} 1 # {request_id="req-\"7"} 0.9)"));
+  EXPECT_TRUE(has("takt_request_duration_seconds_bucket" + labels + R"(le="+Inf"} 1)"));
+  EXPECT_TRUE(has("# TYPE takt_requests_started counter"));
+  EXPECT_TRUE(has(R"(takt_requests_started_total{service_class="chat",tier="realtime"} 1)"));
+  EXPECT_TRUE(has("# TYPE takt_requests_running gauge"));
+  EXPECT_EQ(metrics.text({&blocks, 1}).find(" # {"), std::string::npos);
 }
 
 TEST(Exposition, WorkIsCountedBesideWhatTheMachineCanDo) {

@@ -72,8 +72,10 @@ class FixedTemplate final : public ChatTemplate {
 class FixedStatus final : public serve::StatusSource {
  public:
   serve::Readiness readiness() const override { return ready_; }
-  std::string metrics_text() const override { return "takt_up 1\n"; }
-  std::string metrics_content_type() const override { return "text/plain; version=0.0.4"; }
+  serve::MetricsPage metrics(bool open_metrics) const override {
+    if (open_metrics) return {"application/openmetrics-text; version=1.0.0", "takt_up 1\n# EOF\n"};
+    return {"text/plain; version=0.0.4", "takt_up 1\n"};
+  }
   std::optional<std::string> request_json(RequestId request) const override {
     if (request == RequestId(0xABC)) return R"({"id":"0000000000000abc"})";
     return std::nullopt;
