@@ -214,6 +214,16 @@ void InferenceServer::stop() {
   step_log_.reset();
 }
 
+void InferenceServer::cut() {
+  constexpr Duration kLastWords = std::chrono::milliseconds(500);
+  // Before the connections: nobody shall look like a client that has gone.
+  refuse_waiting();
+  delivery_.give_up({ErrorCode::kUnavailable, "The server was told to end at once", "draining"});
+  if (delivery_.wait_until_idle(kLastWords)) http_->wait_idle(kLastWords);
+  http_->stop();
+  if (capture_) capture_->stop();
+}
+
 serve::Readiness InferenceServer::readiness() const {
   for (std::size_t i = 0; i < engines_.size(); ++i) {
     const EngineStatus status = engines_[i]->status();

@@ -68,8 +68,9 @@ class InferenceServer final : public serve::StatusSource, public Configurable {
   bool wait_until_sent(Duration wait) { return http_->wait_idle(wait); }
   // Ends orderly: answers that are complete still reach their sockets.
   void stop();
-  // Ends every connection at once. For a process that ends right after.
-  void cut() { http_->stop(); }
+  // Ends every answer and connection at once, and writes down what became of them. For a process that ends right after:
+  // engines are not waited for.
+  void cut();
 
   serve::Readiness readiness() const override;
   serve::MetricsPage metrics(bool open_metrics) const override;

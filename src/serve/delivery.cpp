@@ -87,6 +87,10 @@ void Delivery::abandon(RequestId id, CancelCause cause) {
   post(Abandon{id, cause});
 }
 
+void Delivery::give_up(Error error) {
+  post(GiveUp{std::move(error)});
+}
+
 void Delivery::publish(const std::vector<Event>& events) noexcept {
   std::vector<Event> ours;
   for (const Event& event : events) {
@@ -128,8 +132,8 @@ void Delivery::run() {
     if (tick) next_tick = now + kTick;
     flush_and_retire(now, tick);
   }
-  for (auto& [id, answer] : answers_)
-    answer->give_up({ErrorCode::kUnavailable, "The server is shutting down", "draining"}, clock_.now());
+  GiveUp end{{ErrorCode::kUnavailable, "The server is shutting down", "draining"}};
+  take(end);
   flush_and_retire(clock_.now(), false);
 }
 
@@ -158,6 +162,14 @@ void Delivery::take(Fail& message) {
 void Delivery::take(Abandon& message) {
   if (const auto found = answers_.find(message.id); found != answers_.end())
     found->second->abandon(message.cause, clock_.now());
+}
+
+void Delivery::take(GiveUp& message) {
+  const TimePoint now = clock_.now();
+  for (auto& [id, answer] : answers_) {
+    Answer& open = *answer;
+    contain(open, now, [&] { open.give_up(message.error, now); });
+  }
 }
 
 void Delivery::take(std::vector<Event>& events) {

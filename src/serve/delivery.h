@@ -38,6 +38,8 @@ class Delivery final : public EventSink {
   void fail(RequestId id, Error error);
   // The client of the answer `id` has gone or was cut.
   void abandon(RequestId id, CancelCause cause);
+  // Ends every open answer with an error, without a word to the engines: they go with the process.
+  void give_up(Error error);
 
   void publish(const std::vector<Event>& events) noexcept override;
 
@@ -59,7 +61,10 @@ class Delivery final : public EventSink {
     RequestId id;
     CancelCause cause;
   };
-  using Message = std::variant<std::unique_ptr<Answer>, Fail, Abandon, std::vector<Event>>;
+  struct GiveUp {
+    Error error;
+  };
+  using Message = std::variant<std::unique_ptr<Answer>, Fail, Abandon, GiveUp, std::vector<Event>>;
 
   void post(Message message);
   void run();
@@ -67,6 +72,7 @@ class Delivery final : public EventSink {
   void take(std::unique_ptr<Answer>& answer);
   void take(Fail& message);
   void take(Abandon& message);
+  void take(GiveUp& message);
   void take(std::vector<Event>& events);
   Answer* find(RequestId part);
   void flush_and_retire(TimePoint now, bool tick);

@@ -88,7 +88,10 @@ void Capture::stop() {
   if (!writer_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
-    for (auto& [id, alive] : alive_) put(alive.record);
+    for (auto& [id, alive] : alive_) {
+      if (!alive.closed) end_with_server(alive);
+      finish(alive);
+    }
     alive_.clear();
     closing_ = true;
   }
@@ -255,6 +258,13 @@ void Capture::on(Alive& alive, TimePoint at, const Delivered& event) const {
   alive.delivered = true;
   if (event.outcome == AnswerOutcome::kClientGone || event.outcome == AnswerOutcome::kSlowReader)
     alive.record.timings.cancelled = at - alive.arrival;
+}
+
+void Capture::end_with_server(Alive& alive) const {
+  alive.record.outcome = Outcome::kFailed;
+  alive.record.error = to_string(ErrorCode::kUnavailable);
+  alive.record.finish = FinishReason::kFailed;
+  alive.record.timings.ended = clock_.now() - alive.arrival;
 }
 
 void Capture::finish(Alive& alive) {

@@ -46,8 +46,8 @@ class Capture final : public EventSink, public RequestWatcher {
   // events. Errors: kIo, kUnavailable: the folder or its secret (SecretFile).
   static Result<std::unique_ptr<Capture>> open(Setting setting, const Clock& clock);
   ~Capture() override;  // stop()
-  // Writes what is over; requests that are not are written as they are, with an unknown outcome. What comes later is
-  // not kept.
+  // Writes what is over, and the requests that are not as failed: the server ends before them. What comes later is not
+  // kept.
   void stop();
 
   // For the heads of later segments. `settings`: that are in effect, as JSON; may be empty. `kv_blocks`: of every
@@ -81,6 +81,7 @@ class Capture final : public EventSink, public RequestWatcher {
   void on(Alive& alive, TimePoint at, const ChoiceFinished& event) const;
   void on(Alive& alive, TimePoint at, const Closed& event) const;
   void on(Alive& alive, TimePoint at, const Delivered& event) const;
+  void end_with_server(Alive& alive) const;
   void finish(Alive& alive);
   void put(const Record& record);
 

@@ -68,15 +68,29 @@ def test_an_answer_that_outlives_the_drain_ends_with_an_error(start, connect):
     assert server.wait() == 0
 
 
-def test_a_second_signal_ends_at_once(start, connect):
-    server = start("--drain-seconds", "3600", model=ENDLESS)
+# The server ended them, and says so: no client has gone.
+def test_a_second_signal_ends_at_once(start, connect, tmp_path):
+    server = start("--drain-seconds", "3600", "--capture", str(tmp_path / "capture"), model=ENDLESS)
     stream = begin_stream(connect(server))
+    answers = []
+    body = {"messages": HELLO}
+    whole = threading.Thread(target=lambda: answers.append(server.post("/v1/chat/completions", body)))
+    whole.start()
+    wait_until(lambda: scrape(server).total("takt_requests_running") == 2, "both to run")
     server.signal(signal.SIGINT)
     wait_until(lambda: server.get("/ready")[0] == 503, "not ready")
     server.signal(signal.SIGINT)
     assert server.wait(10) == 0
-    with pytest.raises(Exception):
+    with pytest.raises(openai.APIError):
         list(stream)
+    whole.join()
+    assert [(status, answer["error"]["code"]) for status, answer in answers] == [(503, "draining")]
+    access = [line for line in server.lines if " access id=" in line]
+    assert len(access) == 2 and all(" code=draining " in line and "client_gone" not in line for line in access), access
+    segment, = (tmp_path / "capture").glob("capture-*.jsonl")
+    records = [json.loads(line) for line in segment.read_text().splitlines()[1:]]
+    assert [(r["outcome"], r["error"], r["cancelled_ns"]) for r in records] == [("failed", "unavailable", None)] * 2
+    assert all(r["ended_ns"] > 0 for r in records)
 
 
 def test_an_idle_server_stops_on_sigterm(start):

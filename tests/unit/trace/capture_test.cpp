@@ -272,12 +272,17 @@ TEST_F(CaptureTest, TurnsOfASessionAreLinkedWithTheTimeBetweenThem) {
   EXPECT_NE(records[2].session, records[0].session);
 }
 
-TEST_F(CaptureTest, WhatIsAliveAtTheEndIsKeptWithAnUnknownOutcome) {
+// F17: as when a drain ends it.
+TEST_F(CaptureTest, WhatIsAliveWhenTheServerEndsIsKeptAsFailedByIt) {
   open();
   offer();
   const auto records = written();
   ASSERT_EQ(records.size(), 1);
-  EXPECT_EQ(records[0].outcome, Outcome::kUnknown);
+  EXPECT_EQ(records[0].outcome, Outcome::kFailed);
+  EXPECT_EQ(records[0].error, "unavailable");
+  EXPECT_EQ(records[0].finish, FinishReason::kFailed);
+  EXPECT_TRUE(records[0].timings.ended);
+  EXPECT_EQ(records[0].timings.cancelled, std::nullopt);
 }
 
 // Crash-safe: a record is on the disk within a second of its end, whatever becomes of the process.
