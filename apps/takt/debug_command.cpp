@@ -102,8 +102,9 @@ void add_logprobs(CLI::App& debug, const std::shared_ptr<Arguments>& arguments, 
   auto* command =
       debug.add_subcommand("logprobs", R"({"prompt_ids","generate"?,"top"?,"ids_at"?} -> {"greedy_ids","positions"})");
   command->add_option("--model", arguments->model, "GGUF file or name")->required();
-  const std::vector<std::pair<std::string, KvPrecision>> types{{"f16", KvPrecision::kF16}, {"f32", KvPrecision::kF32}};
-  command->add_option("--kv-type", arguments->compute.kv_precision, "Format of the KV cache: f16 or f32")
+  const std::vector<std::pair<std::string, KvType>> types{
+      {"f16", KvType::kF16}, {"f32", KvType::kF32}, {"q8_0", KvType::kQ8_0}};
+  command->add_option("--kv-type", arguments->compute.kv_type, "Format of the KV cache: f16, f32 or q8_0")
       ->transform(CLI::CheckedTransformer(types));
   command->add_option("--threads", arguments->compute.threads, "Compute threads; 0: the cores there are")
       ->check(CLI::Range(0, 1024));

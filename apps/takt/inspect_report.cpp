@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 #include <sstream>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -95,7 +96,10 @@ std::map<std::string, TypeSum> sums_by_type(const GgufFile& file) {
   return sums;
 }
 
-void add_cost_text(std::ostringstream& out, const MemoryPlan& plan) {
+constexpr std::array kKvTypes{KvType::kF16, KvType::kF32, KvType::kQ8_0};
+
+void add_cost_text(std::ostringstream& out, const Inspection& inspection) {
+  const MemoryPlan& plan = *inspection.plan;
   out << "\nOn this machine\n"
       << "  weights    " << readable_bytes(plan.weight_bytes) << "\n"
       << "  workspace  " << readable_bytes(plan.workspace_bytes) << "\n"
@@ -106,16 +110,33 @@ void add_cost_text(std::ostringstream& out, const MemoryPlan& plan) {
     out << "  conversations of " << tokens << " tokens that fit at once: ";
     if (tokens > plan.context_tokens) {
       out << "none, longer than the context\n";
-    } else {
-      out << plan.conversations(tokens) << "\n";
+      continue;
     }
+    out << plan.conversations(tokens);
+    std::string_view before = " (";
+    for (const auto& [type, other] : inspection.kv_types) {
+      out << before << other.conversations(tokens) << " with compute.kv_type " << kv_type_name(type);
+      before = ", ";
+    }
+    out << (inspection.kv_types.empty() ? "\n" : ")\n");
   }
 }
 
-json::value cost_json(const MemoryPlan& plan) {
+json::object conversations_json(const MemoryPlan& plan) {
   json::object conversations;
   for (const auto tokens : kConversationTokens) {
     conversations[std::to_string(tokens)] = tokens > plan.context_tokens ? 0 : plan.conversations(tokens);
+  }
+  return conversations;
+}
+
+json::value cost_json(const Inspection& inspection) {
+  const MemoryPlan& plan = *inspection.plan;
+  json::object kv_types;
+  for (const auto& [type, other] : inspection.kv_types) {
+    kv_types[std::string(kv_type_name(type))] = {{"kv_blocks", other.kv_blocks},
+                                                 {"kv_block_bytes", other.kv_block_bytes},
+                                                 {"conversations", conversations_json(other)}};
   }
   return {{"weight_bytes", plan.weight_bytes},
           {"workspace_bytes", plan.workspace_bytes},
@@ -125,7 +146,8 @@ json::value cost_json(const MemoryPlan& plan) {
           {"kv_block_tokens", plan.kv_block_tokens},
           {"kv_block_bytes", plan.kv_block_bytes},
           {"context_tokens", plan.context_tokens},
-          {"conversations", std::move(conversations)}};
+          {"conversations", conversations_json(plan)},
+          {"kv_types", std::move(kv_types)}};
 }
 
 std::string verdict_text(const Inspection& inspection) {
@@ -158,18 +180,25 @@ json::value speed_json(const MachineSpeed& speed) {
 Result<Inspection> inspect_model(const std::string& path, const CpuExecutorOptions& options, bool read_weights) {
   auto file = GgufFile::open(path);
   if (!file) return file.error();
-  Inspection inspection{path, std::move(*file), {}, {}, {}, {}};
+  Inspection inspection{path, std::move(*file), {}, {}, {}, {}, {}};
   auto model = plan_model(inspection.file, path);
   if (!model) {
     inspection.unsupported = model.error();
     return inspection;
   }
   inspection.hyperparameters = model->decoder->hyperparameters();
-  auto plan = plan_memory(*model->decoder, model->weight_bytes, true, available_memory_bytes(), options);
+  const std::size_t free_bytes = available_memory_bytes();
+  auto plan = plan_memory(*model->decoder, model->weight_bytes, true, free_bytes, options);
   if (plan) {
     inspection.plan = *plan;
   } else {
     inspection.unsupported = plan.error();
+  }
+  CpuExecutorOptions other = options;
+  for (const KvType type : kKvTypes) {
+    other.kv_type = type;
+    plan = plan_memory(*model->decoder, model->weight_bytes, true, free_bytes, other);
+    if (plan) inspection.kv_types.emplace_back(type, *plan);
   }
   if (read_weights && !inspection.unsupported) {
     ThreadPool pool(detect_cpu_budget().threads);
@@ -188,7 +217,7 @@ std::string to_text(const Inspection& inspection, bool tensors) {
     out << ", " << inspection.hyperparameters->layers << " layers, context of "
         << inspection.hyperparameters->context_length << " tokens";
   out << "\nCan be served: " << verdict_text(inspection) << "\n";
-  if (inspection.plan) add_cost_text(out, *inspection.plan);
+  if (inspection.plan) add_cost_text(out, inspection);
   if (inspection.speed) out << to_text(*inspection.speed);
   out << "\nTensor types\n";
   for (const auto& [type, sum] : sums_by_type(file)) {
@@ -220,7 +249,7 @@ std::string to_json(const Inspection& inspection) {
   json::object object{{"path", to_utf8(inspection.path)}, {"gguf_version", file.version()},
                       {"file_bytes", file.file_bytes()},  {"can_be_served", !inspection.unsupported},
                       {"metadata", std::move(metadata)},  {"tensors", std::move(tensors)}};
-  if (inspection.plan) object["cost"] = cost_json(*inspection.plan);
+  if (inspection.plan) object["cost"] = cost_json(inspection);
   if (inspection.speed) object["speed"] = speed_json(*inspection.speed);
   if (inspection.unsupported) object["unsupported"] = to_utf8(inspection.unsupported->message);
   return json::serialize(object);

@@ -3,6 +3,8 @@
 
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "exec/cpu/memory_plan.h"
@@ -18,9 +20,10 @@ struct Inspection {
   GgufFile file;
   std::optional<Hyperparameters> hyperparameters;
   std::optional<MemoryPlan> plan;
-  std::optional<MachineSpeed> speed;  // when asked for
-  std::optional<Error> unsupported;   // why the file cannot be served here
-  bool weights_read = false;          // all of them, in search of values that are not finite
+  std::vector<std::pair<KvType, MemoryPlan>> kv_types;  // the same for every type that fits
+  std::optional<MachineSpeed> speed;                    // when asked for
+  std::optional<Error> unsupported;                     // why the file cannot be served here
+  bool weights_read = false;                            // all of them, in search of values that are not finite
 };
 
 // Errors: the file cannot be read or is no GGUF file. One that is, and cannot be served, is an Inspection that says

@@ -45,8 +45,8 @@ Result<ServableModel> script_model(const ModelSource& source, const Clock& clock
   return model;
 }
 
-std::string kv_note(const MemoryPlan& plan) {
-  std::string note = "KV: " + std::to_string(plan.kv_blocks) + " blocks of " + std::to_string(plan.kv_block_tokens) +
+std::string kv_note(const MemoryPlan& plan, KvType type) {
+  std::string note = "KV: " + std::string(kv_type_name(type)) + ", " + std::to_string(plan.kv_blocks) + " blocks of " + std::to_string(plan.kv_block_tokens) +
                      " tokens, " + readable_bytes(plan.kv_bytes()) + "; conversations whose memory fits at once:";
   for (const std::uint32_t tokens : {1024U, 4096U, 32768U}) {
     if (tokens > plan.context_tokens) continue;
@@ -110,7 +110,7 @@ Result<ServableModel> weights_model(const ModelSource& source, const config::Ser
   model.notes.push_back(source.path + ", " + std::string(isa_name((*executor)->runtime().isa)) + ", weights " +
                         readable_bytes(plan.weight_bytes) + ", workspace " + readable_bytes(plan.workspace_bytes) +
                         ", context " + std::to_string(plan.context_tokens) + " tokens");
-  model.notes.push_back(kv_note(plan));
+  model.notes.push_back(kv_note(plan, options.kv_type));
   if (plan.conversations(plan.context_tokens) == 0) {
     model.notes.push_back("warning: KV has room for " + std::to_string(plan.kv_blocks * plan.kv_block_tokens) +
                           " tokens, less than the context: longer requests are refused");

@@ -38,7 +38,7 @@ constexpr Flag kFlags[] = {
     {"--step-target-ms", "scheduler.step_target_ms", "Longest step while streams run"},
     {"--max-sequences", "scheduler.max_sequences", "Sequences that run at once"},
     {"--threads", "compute.threads", "Compute threads; 0: the cores there are"},
-    {"--kv-type", "compute.kv_type", "Format of the KV cache: f16 or f32"},
+    {"--kv-type", "compute.kv_type", "Format of the KV cache: f16, f32 or q8_0"},
     {"--kv-bytes", "compute.kv_bytes", "Size of the KV cache"},
     {"--kv-blocks", "compute.kv_blocks", "Size of the KV cache in blocks"},
     {"--drain-seconds", "server.drain_seconds", "How long running answers may finish after SIGTERM"},

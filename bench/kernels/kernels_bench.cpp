@@ -170,9 +170,9 @@ void time_step(ThreadPool& pool, const MachinePeaks& peaks) {
   }
 }
 
-void time_attention(ThreadPool& pool, const MachinePeaks& peaks) {
+void time_attention(ThreadPool& pool, const MachinePeaks& peaks, KvType kv_type) {
   KvBlocks cache;
-  cache.layout = {KvType::kF16, kLayers, kKvHeads, kHeadDim, kHeadDim, 16};
+  cache.layout = {kv_type, kLayers, kKvHeads, kHeadDim, kHeadDim, 16};
   const std::uint32_t blocks_per_sequence = 256;
   const std::uint32_t sequences = 8;
   AlignedBuffer memory;
@@ -218,13 +218,13 @@ void time_attention(ThreadPool& pool, const MachinePeaks& peaks) {
     double attended = 0.0;
     for (std::uint32_t i = 0; i < c.count; ++i) attended += c.first + i + 1;
     const double macs = attended * c.sequences * kHeads * kHeadDim * 2 * kLayers / seconds;
-    const double read =
-        static_cast<double>(c.first + c.count) * c.sequences * kKvHeads * kHeadDim * 2 * 2 * kLayers / seconds;
+    const double bytes_per_token = static_cast<double>(cache.layout.block_bytes()) / cache.layout.block_tokens;
+    const double read = static_cast<double>(c.first + c.count) * c.sequences * bytes_per_token / seconds;
     std::printf(
-        "attention %u x %4u rows from %4u, all layers: %9.3f ms %7.1f GMAC/s (%3.0f %% of F32 peak) %6.2f GB/s (%3.0f "
-        "%%)\n",
-        c.sequences, c.count, c.first, seconds * 1e3, macs * 1e-9, 100 * macs / peaks.multiply.f32, read * 1e-9,
-        100 * read / peaks.read);
+        "attention, KV %-4s %u x %4u rows from %4u, all layers: %9.3f ms %7.1f GMAC/s (%3.0f %% of F32 peak) %6.2f "
+        "GB/s (%3.0f %%)\n",
+        kv_type_name(kv_type).data(), c.sequences, c.count, c.first, seconds * 1e3, macs * 1e-9,
+        100 * macs / peaks.multiply.f32, read * 1e-9, 100 * read / peaks.read);
     std::fflush(stdout);
   }
 }
@@ -289,7 +289,9 @@ int run(std::string_view what, int threads) {
               peaks.multiply.int8 * 1e-9, peaks.multiply.f32 * 1e-9);
   const bool all = what == "all";
   if (all || what == "step") time_step(pool, peaks);
-  if (all || what == "attention") time_attention(pool, peaks);
+  if (all || what == "attention") {
+    for (const KvType kv_type : {KvType::kF16, KvType::kQ8_0}) time_attention(pool, peaks, kv_type);
+  }
   if (all || what == "rows") time_rows(pool);
   if (all || what == "barrier") time_barrier(pool);
   if (all || what == "products") time_products(pool, peaks);

@@ -43,6 +43,18 @@ std::byte* key_tile(const KvBlocks& cache, const AttentionRows& s, std::uint32_t
 
 }  // namespace
 
+std::string_view kv_type_name(KvType type) {
+  switch (type) {
+    case KvType::kF16:
+      return "f16";
+    case KvType::kF32:
+      return "f32";
+    case KvType::kQ8_0:
+      return "q8_0";
+  }
+  return "unknown";
+}
+
 Status KvLayout::check() const {
   if (!within(layers, kMostLayers) || !within(kv_heads, kMostHeads) || !within(key_dim, kMostDim) ||
       !within(value_dim, kMostDim)) {
@@ -69,7 +81,7 @@ Status store_keys_values(const Compute& compute, const KvBlocks& cache, std::uin
       const std::uint32_t position = s.first_position + i;
       for (std::uint32_t head = 0; head < layout.kv_heads; ++head) {
         std::byte* tile = key_tile(cache, s, layer, head, position);
-        compute.kernels.store_key_value({.half = layout.type == KvType::kF16,
+        compute.kernels.store_key_value({.type = layout.type,
                                          .key = keys.row(s.first_row + i) + std::size_t{head} * layout.key_dim,
                                          .value = values.row(s.first_row + i) + std::size_t{head} * layout.value_dim,
                                          .key_dim = layout.key_dim,
@@ -176,12 +188,12 @@ class AttentionRun {
               [](const Item& a, const Item& b) { return a.cost > b.cost; });
   }
 
-  std::size_t tile_floats() const {
-    return kAttentionTile * std::max<std::size_t>(layout_.key_dim, layout_.value_stride());
-  }
+  std::size_t widest() const { return std::max<std::size_t>(layout_.key_dim, layout_.value_stride()); }
+  std::size_t tile_floats() const { return kAttentionTile * widest(); }
+  std::size_t scale_floats() const { return kAttentionTile * KvLayout::scales_of(widest()); }
   std::size_t scratch_floats() const {
     const std::size_t per_query = layout_.key_dim + kAttentionSegment + layout_.value_stride() + 2;
-    const std::size_t floats = kQueriesPerSegment * per_query + tile_floats();
+    const std::size_t floats = kQueriesPerSegment * per_query + tile_floats() + scale_floats();
     return (floats + 63) / 64 * 64;
   }
 
@@ -207,7 +219,7 @@ class AttentionRun {
     float* scratch = workspace_.scratch_.as<float>() + static_cast<std::size_t>(worker) * scratch_floats();
     float* scaled = scratch;
     AttendSegment segment;
-    segment.half = layout_.type == KvType::kF16;
+    segment.type = layout_.type;
     segment.key_dim = layout_.key_dim;
     segment.value_stride = layout_.value_stride();
     segment.queries = std::size_t{item.count} * item.heads;
@@ -218,6 +230,7 @@ class AttentionRun {
     segment.maxima = segment.values + kQueriesPerSegment * layout_.value_stride();
     segment.sums = segment.maxima + kQueriesPerSegment;
     segment.tile = segment.sums + kQueriesPerSegment;
+    segment.scales = segment.tile + tile_floats();
     for (std::uint32_t q = 0; q < segment.queries; ++q) {
       const std::uint32_t row = item.first + q / item.heads;
       const float* query = queries_.row(s.first_row + row) + std::size_t{head_of(item, q)} * layout_.key_dim;

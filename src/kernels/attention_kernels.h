@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/attention_segment.h"
+#include "kernels/kv_quantiser.h"
 #include "kernels/math_kernels.h"
 #include "kernels/row_groups.h"
 
@@ -56,24 +57,67 @@ struct AttentionKernels {
   }
 
   static void store(const StoreKeyValue& kv) {
-    if (kv.half) {
-      auto* keys = reinterpret_cast<std::uint16_t*>(kv.key_tile) + kv.lane;
-      auto* values = reinterpret_cast<std::uint16_t*>(kv.value_tile) + kv.lane * kv.value_stride;
-      for_parts(kv.key, kv.key_dim, [&](std::size_t at, std::size_t count, F part) {
-        std::uint16_t halves[kLanes];
-        L::store_half(halves, part);
-        for (std::size_t i = 0; i < count; ++i) keys[(at + i) * kAttentionTile] = halves[i];
-      });
-      for_parts(kv.value, kv.value_dim, [&](std::size_t at, std::size_t, F part) { L::store_half(values + at, part); });
-    } else {
-      auto* keys = reinterpret_cast<float*>(kv.key_tile) + kv.lane;
-      auto* values = reinterpret_cast<float*>(kv.value_tile) + kv.lane * kv.value_stride;
-      for (std::size_t d = 0; d < kv.key_dim; ++d) keys[d * kAttentionTile] = kv.key[d];
-      for_parts(kv.value, kv.value_dim, [&](std::size_t at, std::size_t, F part) { L::store(values + at, part); });
+    switch (kv.type) {
+      case KvType::kF16:
+        store_halves(kv);
+        break;
+      case KvType::kF32:
+        store_floats(kv);
+        break;
+      case KvType::kQ8_0:
+        store_int8(kv);
+        break;
     }
   }
 
  private:
+  static void store_halves(const StoreKeyValue& kv) {
+    auto* keys = reinterpret_cast<std::uint16_t*>(kv.key_tile) + kv.lane;
+    auto* values = reinterpret_cast<std::uint16_t*>(kv.value_tile) + kv.lane * kv.value_stride;
+    for_parts(kv.key, kv.key_dim, [&](std::size_t at, std::size_t count, F part) {
+      std::uint16_t halves[kLanes];
+      L::store_half(halves, part);
+      for (std::size_t i = 0; i < count; ++i) keys[(at + i) * kAttentionTile] = halves[i];
+    });
+    for_parts(kv.value, kv.value_dim, [&](std::size_t at, std::size_t, F part) { L::store_half(values + at, part); });
+  }
+
+  static void store_floats(const StoreKeyValue& kv) {
+    auto* keys = reinterpret_cast<float*>(kv.key_tile) + kv.lane;
+    auto* values = reinterpret_cast<float*>(kv.value_tile) + kv.lane * kv.value_stride;
+    for (std::size_t d = 0; d < kv.key_dim; ++d) keys[d * kAttentionTile] = kv.key[d];
+    for_parts(kv.value, kv.value_dim, [&](std::size_t at, std::size_t, F part) { L::store(values + at, part); });
+  }
+
+  static void store_int8(const StoreKeyValue& kv) {
+    auto* keys = reinterpret_cast<std::int8_t*>(kv.key_tile) + kv.lane;
+    auto* key_scales = scales_behind(kv.key_tile, kv.key_dim) + kv.lane;
+    auto* values = reinterpret_cast<std::int8_t*>(kv.value_tile) + kv.lane * kv.value_stride;
+    auto* value_scales = scales_behind(kv.value_tile, kv.value_stride) + kv.lane;
+    std::int8_t block[kKvBlock];
+    for (std::size_t at = 0; at < kv.key_dim; at += kKvBlock) {
+      const std::size_t count = rest_of_block(at, kv.key_dim);
+      key_scales[at / kKvBlock * kAttentionTile] = KvQuantiser<L>::quantise(kv.key + at, count, block);
+      for (std::size_t i = 0; i < count; ++i) keys[(at + i) * kAttentionTile] = block[i];
+    }
+    for (std::size_t at = 0; at < kv.value_dim; at += kKvBlock) {
+      value_scales[at / kKvBlock * kAttentionTile] =
+          KvQuantiser<L>::quantise(kv.value + at, rest_of_block(at, kv.value_dim), block);
+      const std::size_t padded = rest_of_block(at, kv.value_stride);
+      for (std::size_t i = 0; i < padded; ++i) values[at + i] = block[i];
+    }
+  }
+  static std::size_t rest_of_block(std::size_t at, std::size_t width) {
+    return width - at < kKvBlock ? width - at : kKvBlock;
+  }
+  // The scales of an int8 tile lie behind its values.
+  static std::uint16_t* scales_behind(std::byte* tile, std::size_t width) {
+    return reinterpret_cast<std::uint16_t*>(tile + width * kAttentionTile);
+  }
+  static const std::uint16_t* scales_behind(const std::byte* tile, std::size_t width) {
+    return reinterpret_cast<const std::uint16_t*>(tile + width * kAttentionTile);
+  }
+
   template <typename Body>
   static void for_parts(const float* x, std::size_t n, Body body) {
     for (std::size_t at = 0; at < n; at += kLanes) {
@@ -91,66 +135,117 @@ struct AttentionKernels {
   static F load_stored(const float* p) { return L::load(p); }
   static F load_stored(const std::uint16_t* p) { return L::load_half(p); }
 
-  // Tiles give 16 values, in F32, from value `at` on. Tiles lie in blocks far from each other, where the hardware's own
-  // prefetching does not reach: while one is read, the next is fetched line by line (all its lines at once would fill
-  // the queue of outstanding loads).
+  // Tiles give 16 values, in F32, from value `at` on; `scale`: where their scale is, for tiles that have some. Tiles
+  // lie in blocks far from each other, where the hardware's own prefetching does not reach: while one is read, the next
+  // is fetched line by line (all its lines at once would fill the queue of outstanding loads).
   template <typename Stored>
   struct StoredTile {
     const Stored* values;
     const Stored* next;
-    F operator()(std::size_t at) const {
+    F operator()(std::size_t at, std::size_t) const {
       __builtin_prefetch(next + at);
       return load_stored(values + at);
+    }
+  };
+  // Products of an int8 and a half float are exact. The 16 values are of 16 positions (keys) or of one (values).
+  struct Int8Keys {
+    const std::int8_t* values;
+    const std::int8_t* next;
+    const float* scales;
+    F operator()(std::size_t at, std::size_t scale) const {
+      __builtin_prefetch(next + at);
+      return L::mul(L::to_float(L::load_i8(values + at)), L::load(scales + scale));
+    }
+  };
+  struct Int8Values {
+    const std::int8_t* values;
+    const std::int8_t* next;
+    const float* scales;
+    F operator()(std::size_t at, std::size_t scale) const {
+      __builtin_prefetch(next + at);
+      return L::mul(L::to_float(L::load_i8(values + at)), L::broadcast(scales[scale]));
     }
   };
   // Keeps what it has widened, for the queries that read the tile after these.
   template <typename Stored>
   struct WideningTile {
-    StoredTile<Stored> stored;
+    Stored stored;
     float* wide;
-    F operator()(std::size_t at) const {
-      const F value = stored(at);
+    F operator()(std::size_t at, std::size_t scale) const {
+      const F value = stored(at, scale);
       L::store(wide + at, value);
       return value;
     }
   };
   struct WideTile {
     const float* values;
-    F operator()(std::size_t at) const { return L::load(values + at); }
+    F operator()(std::size_t at, std::size_t) const { return L::load(values + at); }
   };
 
-  // A tile that groups of queries read one after the other. A half-float tile is widened by the first group while it
-  // computes; a single group needs no copy.
+  // A tile that groups of queries read one after the other. One that is not of floats is widened by the first group
+  // while it computes; a single group needs no copy. Int8Tile: Int8Keys or Int8Values.
+  template <typename Int8Tile>
   class SharedTile {
    public:
-    SharedTile(const AttendSegment& s, const std::byte* tile, const std::byte* next)
-        : stored_(tile), next_(next != nullptr ? next : tile), wide_(s.tile), half_(s.half) {}
+    SharedTile(const AttendSegment& s, const std::byte* tile, const std::byte* next, std::size_t width)
+        : stored_(tile), next_(next != nullptr ? next : tile), wide_(s.tile), scales_(s.scales), type_(s.type) {
+      if (type_ == KvType::kQ8_0) widen_scales(width);
+    }
 
     // Calls body(tile). `keep`: other groups follow, and body reads the whole tile.
     template <typename Body>
     void read(bool keep, const Body& body) {
-      if (!half_) {
-        body(as_stored<float>());
-      } else if (widened_) {
+      if (widened_) {
         body(WideTile{wide_});
-      } else if (keep) {
-        widened_ = true;
-        body(WideningTile<std::uint16_t>{as_stored<std::uint16_t>(), wide_});
-      } else {
-        body(as_stored<std::uint16_t>());
+        return;
+      }
+      switch (type_) {
+        case KvType::kF32:
+          body(as_stored<float>());
+          break;
+        case KvType::kF16:
+          read_narrow(keep, as_stored<std::uint16_t>(), body);
+          break;
+        case KvType::kQ8_0:
+          read_narrow(keep,
+                      Int8Tile{reinterpret_cast<const std::int8_t*>(stored_),
+                               reinterpret_cast<const std::int8_t*>(next_), scales_},
+                      body);
+          break;
       }
     }
 
    private:
+    template <typename Stored, typename Body>
+    void read_narrow(bool keep, const Stored& stored, const Body& body) {
+      widened_ = keep;
+      if (keep) {
+        body(WideningTile<Stored>{stored, wide_});
+      } else {
+        body(stored);
+      }
+    }
+
     template <typename Stored>
     StoredTile<Stored> as_stored() const {
       return {reinterpret_cast<const Stored*>(stored_), reinterpret_cast<const Stored*>(next_)};
     }
 
+    void widen_scales(std::size_t width) {
+      const std::uint16_t* stored = scales_behind(stored_, width);
+      const std::uint16_t* next = scales_behind(next_, width);
+      for (std::size_t block = 0; block * kKvBlock < width; ++block) {
+        const std::size_t at = block * kAttentionTile;
+        __builtin_prefetch(next + at);
+        L::store(scales_ + at, L::load_half(stored + at));
+      }
+    }
+
     const std::byte* stored_;
     const std::byte* next_;
     float* wide_;
-    bool half_;
+    float* scales_;
+    KvType type_;
     bool widened_ = false;
   };
 
@@ -164,7 +259,7 @@ struct AttentionKernels {
 
   // Scores of positions outside a query's range may be anything: weigh() drops them.
   [[gnu::noinline]] static void score_tile(const AttendSegment& s, std::size_t t) {
-    SharedTile tile(s, s.key_tiles[t], after(s.key_tiles, t));
+    SharedTile<Int8Keys> tile(s, s.key_tiles[t], after(s.key_tiles, t), s.key_dim);
     std::size_t q = 0;
     while (q < s.queries) {
       std::size_t end = q;
@@ -183,7 +278,7 @@ struct AttentionKernels {
     for (int q = 0; q < Q; ++q) score[q] = L::broadcast(0.0F);
 #pragma GCC unroll 4
     for (std::size_t d = 0; d < s.key_dim; ++d) {
-      const F key = keys(d * kAttentionTile);
+      const F key = keys(d * kAttentionTile, d / kKvBlock * kAttentionTile);
       for (int q = 0; q < Q; ++q) {
         score[q] = L::fma(key, L::broadcast(queries[static_cast<std::size_t>(q) * s.key_dim + d]), score[q]);
       }
@@ -255,7 +350,7 @@ struct AttentionKernels {
 
   // Neighbouring queries that see the same positions of the tile share its loads.
   [[gnu::noinline]] static void add_values(const AttendSegment& s, std::size_t t) {
-    SharedTile tile(s, s.value_tiles[t], after(s.value_tiles, t));
+    SharedTile<Int8Values> tile(s, s.value_tiles[t], after(s.value_tiles, t), s.value_stride);
     std::size_t q = 0;
     while (q < s.queries) {
       const AttendedRange seen = in_tile(s.ranges[q], t);
@@ -266,7 +361,7 @@ struct AttentionKernels {
     }
   }
 
-  static void add_values_of(const AttendSegment& s, std::size_t t, SharedTile& tile, AttendedRange seen,
+  static void add_values_of(const AttendSegment& s, std::size_t t, SharedTile<Int8Values>& tile, AttendedRange seen,
                             std::size_t begin, std::size_t end) {
     const bool whole = seen.begin == 0 && seen.end == kAttentionTile;
     in_even_groups(begin, end, [&](auto size, std::size_t first) {
@@ -295,7 +390,7 @@ struct AttentionKernels {
       for (int q = 0; q < Q; ++q) acc[q] = L::load(values + static_cast<std::size_t>(q) * stride + d);
 #pragma GCC unroll 16
       for (std::size_t p = seen.begin; p < seen.end; ++p) {
-        const F value = tile(p * stride + d);
+        const F value = tile(p * stride + d, d / kKvBlock * kAttentionTile + p);
         for (int q = 0; q < Q; ++q) {
           acc[q] = L::fma(L::broadcast(weights[static_cast<std::size_t>(q) * kAttentionSegment + p]), value, acc[q]);
         }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/kv_type.h"
 #include "kernels/numerics.h"
 
 namespace takt {
@@ -19,7 +20,7 @@ struct AttendedRange {
 };
 
 struct AttendSegment {
-  bool half = true;                                   // F16 keys and values, else F32
+  KvType type = KvType::kF16;                         // of keys and values
   const std::byte* key_tiles[kTilesPerSegment] = {};  // [key_dim][16 positions]; only tiles inside some range are read
   const std::byte* value_tiles[kTilesPerSegment] = {};  // [16 positions][value_stride]
   std::size_t key_dim = 0;
@@ -30,6 +31,7 @@ struct AttendSegment {
   const float* scaled_queries = nullptr;  // [queries][key_dim], multiplied by the softmax scale
   float* scores = nullptr;                // scratch: [queries][kAttentionSegment]
   float* tile = nullptr;                  // scratch: 16 * max(key_dim, value_stride)
+  float* scales = nullptr;                // scratch: 16 for every block of 32 of that
   // Results, where not empty: maximum of the scores, sum of exp(score - maximum), sum of exp(score - maximum) * value.
   float* maxima = nullptr;
   float* sums = nullptr;
@@ -46,7 +48,7 @@ struct MergeSegments {
 };
 
 struct StoreKeyValue {
-  bool half = true;
+  KvType type = KvType::kF16;
   const float* key = nullptr;
   const float* value = nullptr;
   std::size_t key_dim = 0;

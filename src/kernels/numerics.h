@@ -13,6 +13,7 @@ inline constexpr std::size_t kActivationBlock = 32;  // activations that share a
 inline constexpr std::size_t kAttentionTile = 16;    // KV positions of a tile
 inline constexpr std::size_t kAttentionSegment =
     512;  // KV positions, at fixed absolute places, that are summed before merging
+inline constexpr std::size_t kKvBlock = 32;  // values of a head's key or value that share a scale (KvType::kQ8_0)
 
 // Blocks of activations whose largest magnitude is below this count as zero: its reciprocal must stay finite.
 inline constexpr float kSmallestActivation = 0x1p-100F;

@@ -39,8 +39,7 @@ Result<std::unique_ptr<CpuExecutor>> CpuExecutor::load(const std::filesystem::pa
   if (!model) return model.error();
   const auto plan = plan_memory(*model->decoder, model->weight_bytes, false, available_memory_bytes(), options);
   if (!plan) return plan.error();
-  const KvType type = options.kv_precision == KvPrecision::kF16 ? KvType::kF16 : KvType::kF32;
-  auto arena = KvArena::create(model->decoder->kv_layout(type, options.block_tokens), plan->kv_blocks);
+  auto arena = KvArena::create(model->decoder->kv_layout(options.kv_type, options.block_tokens), plan->kv_blocks);
   if (!arena) return arena.error();
   auto executor = std::unique_ptr<CpuExecutor>(
       new CpuExecutor(std::move(*runtime), std::move(*model), std::move(*arena), *plan, options, clock));

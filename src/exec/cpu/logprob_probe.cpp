@@ -41,8 +41,7 @@ Result<std::unique_ptr<LogprobProbe>> LogprobProbe::load(const std::filesystem::
   if (!model) return model.error();
   std::uint32_t context = model->decoder->hyperparameters().context_length;
   if (options.max_context_tokens != 0) context = std::min(context, options.max_context_tokens);
-  const KvType type = options.kv_precision == KvPrecision::kF16 ? KvType::kF16 : KvType::kF32;
-  const KvLayout layout = model->decoder->kv_layout(type, options.block_tokens);
+  const KvLayout layout = model->decoder->kv_layout(options.kv_type, options.block_tokens);
   if (Status status = layout.check(); !status) return status.error();
   auto arena = KvArena::create(layout, (context + layout.block_tokens - 1) / layout.block_tokens);
   if (!arena) return arena.error();

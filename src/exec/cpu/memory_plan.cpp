@@ -31,8 +31,7 @@ WorkspaceLimits workspace_limits(const CpuExecutorOptions& options) {
 Result<MemoryPlan> plan_memory(const Decoder& decoder, std::size_t weight_bytes, bool to_load, std::size_t free_bytes,
                                const CpuExecutorOptions& options) {
   if (Status status = check(options); !status) return status.error();
-  const KvType type = options.kv_precision == KvPrecision::kF16 ? KvType::kF16 : KvType::kF32;
-  const KvLayout layout = decoder.kv_layout(type, options.block_tokens);
+  const KvLayout layout = decoder.kv_layout(options.kv_type, options.block_tokens);
   if (Status status = layout.check(); !status) return status.error();
   const WorkspaceShape shape = decoder.workspace_shape();
   const std::uint32_t model_context = decoder.hyperparameters().context_length;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/kv_type.h"
+
 namespace takt {
 
 // What one executor can be asked for.
@@ -12,12 +14,10 @@ inline constexpr std::uint32_t kMostSequences = 4096;
 inline constexpr std::uint32_t kMostStepTokens = 65536;
 inline constexpr std::uint32_t kMostKvBlocks = 1U << 24U;
 
-enum class KvPrecision : std::uint8_t { kF16, kF32 };
-
 struct CpuExecutorOptions {
   int threads = 0;  // 0: what affinity and quota allow
   std::string isa;  // "": TAKT_ISA, else the best; or one of its values
-  KvPrecision kv_precision = KvPrecision::kF16;
+  KvType kv_type = KvType::kF16;
   std::uint32_t block_tokens = 16;  // a multiple of 16
   std::uint32_t kv_blocks = 0;      // 0: from kv_bytes, or from the memory that is left
   std::size_t kv_bytes = 0;         // 0: from the memory that is left

@@ -6,12 +6,12 @@ namespace {
 
 const SteadyClock kClock;
 
-ExecutorUnderTest cpu(const char* name, const char* isa, int threads, KvPrecision precision) {
+ExecutorUnderTest cpu(const char* name, const char* isa, int threads, KvType kv_type) {
   return {name, [=]() -> std::unique_ptr<Executor> {
             CpuExecutorOptions options;
             options.isa = isa;
             options.threads = threads;
-            options.kv_precision = precision;
+            options.kv_type = kv_type;
             options.kv_blocks = 64;
             options.max_step_tokens = 64;
             auto executor = CpuExecutor::load(TAKT_SOURCE_DIR "/tests/data/tiny.gguf", options, kClock);
@@ -24,8 +24,9 @@ ExecutorUnderTest cpu(const char* name, const char* isa, int threads, KvPrecisio
 }
 
 INSTANTIATE_TEST_SUITE_P(Cpu, ExecutorContract,
-                         ::testing::Values(cpu("cpu", "", 2, KvPrecision::kF16),
-                                           cpu("cpu_scalar_with_f32_kv", "scalar", 1, KvPrecision::kF32)),
+                         ::testing::Values(cpu("cpu", "", 2, KvType::kF16),
+                                           cpu("cpu_scalar_with_f32_kv", "scalar", 1, KvType::kF32),
+                                           cpu("cpu_with_q8_0_kv", "", 2, KvType::kQ8_0)),
                          executor_name);
 
 }  // namespace

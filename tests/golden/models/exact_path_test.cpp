@@ -17,7 +17,7 @@ TEST_P(ExactPath, LogprobsAndGreedyTokensEqualTheReference) {
   const auto model = folder / (std::string(GetParam()) + ".gguf");
   TAKT_REQUIRE_GOLDEN(model);
   CpuExecutorOptions options;
-  options.kv_precision = KvPrecision::kF32;
+  options.kv_type = KvType::kF32;
   options.max_context_tokens = 512;
   options.max_step_tokens = 64;
   auto probe = LogprobProbe::load(model, options);

@@ -1,5 +1,5 @@
 // B16: every combination of what an answer must not depend on, on real arithmetic: prefix cache, a pool that forces
-// preemption, piecewise prompts, other choices, company, tier; for both KV types.
+// preemption, piecewise prompts, other choices, company, tier; for every KV type.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -49,12 +49,12 @@ class LogprobRecorder final : public EventSink {
   int preemptions = 0;
 };
 
-class FeaturePairs : public ::testing::TestWithParam<KvPrecision> {
+class FeaturePairs : public ::testing::TestWithParam<KvType> {
  protected:
   Answered answer_with(const Features& features) {
     CpuExecutorOptions compute;
     compute.threads = 1;
-    compute.kv_precision = GetParam();
+    compute.kv_type = GetParam();
     compute.kv_blocks = features.crowded ? 18 : 400;
     compute.max_step_tokens = features.pieces ? 16 : 512;
     compute.max_sequences = 16;
@@ -129,8 +129,8 @@ TEST_P(FeaturePairs, NoCombinationChangesABit) {
   EXPECT_GT(preemptions_, 0) << "the small pool was meant to be too small";
 }
 
-INSTANTIATE_TEST_SUITE_P(KvTypes, FeaturePairs, ::testing::Values(KvPrecision::kF16, KvPrecision::kF32),
-                         [](const auto& kv) { return kv.param == KvPrecision::kF16 ? "F16" : "F32"; });
+INSTANTIATE_TEST_SUITE_P(KvTypes, FeaturePairs, ::testing::Values(KvType::kF16, KvType::kF32, KvType::kQ8_0),
+                         [](const auto& kv) { return std::string(kv_type_name(kv.param)); });
 
 }  // namespace
 }  // namespace takt

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <numeric>
 #include <string>
+#include <tuple>
 
 #include "exec/cpu/cpu_executor.h"
 
@@ -33,12 +34,15 @@ class Requests : public ::testing::Test {
     CpuExecutorOptions options;
     options.isa = machine.isa;
     options.threads = machine.threads;
+    options.kv_type = kv_type_;
     options.kv_blocks = 64 * kBlocksPerSequence;
     options.max_step_tokens = 2048;
     auto executor = CpuExecutor::load(model, options, clock_);
     EXPECT_TRUE(executor.ok()) << (executor.ok() ? "" : executor.error().message);
     return executor.ok() ? std::move(*executor) : nullptr;
   }
+
+  KvType kv_type_ = KvType::kF16;
 
  private:
   SteadyClock clock_;
@@ -133,15 +137,19 @@ Sequence probe(bool greedy, std::uint32_t first_block = 0) {
   return {1000, 42, kPrompt, first_block, greedy};
 }
 
-class SameAnswer : public Requests, public ::testing::WithParamInterface<bool> {};
+class SameAnswer : public Requests, public ::testing::WithParamInterface<std::tuple<bool, KvType>> {
+ protected:
+  SameAnswer() { kv_type_ = std::get<1>(GetParam()); }
+  static bool greedy() { return std::get<0>(GetParam()); }
+};
 
 TEST_P(SameAnswer, WithEveryChunkSize) {
   const auto executor = make({});
   ASSERT_NE(executor, nullptr);
-  const Answer expected = run_alone(*executor, probe(GetParam()), kPrompt);
+  const Answer expected = run_alone(*executor, probe(greedy()), kPrompt);
   ASSERT_EQ(expected.tokens.size(), kAnswer);
   for (std::uint32_t chunk = 1; chunk <= 64; ++chunk) {
-    ASSERT_EQ(run_alone(*executor, probe(GetParam()), chunk), expected) << "chunk " << chunk;
+    ASSERT_EQ(run_alone(*executor, probe(greedy()), chunk), expected) << "chunk " << chunk;
   }
 }
 
@@ -170,24 +178,24 @@ Answer run_beside(Executor& executor, std::uint32_t mates, Sequence probe) {
 TEST_P(SameAnswer, BesideFifteenMates) {
   const auto executor = make({});
   ASSERT_NE(executor, nullptr);
-  const Answer expected = run_alone(*executor, probe(GetParam()), kPrompt);
-  EXPECT_EQ(run_beside(*executor, 15, probe(GetParam())), expected);
+  const Answer expected = run_alone(*executor, probe(greedy()), kPrompt);
+  EXPECT_EQ(run_beside(*executor, 15, probe(greedy())), expected);
 }
 
 TEST_P(SameAnswer, WithEverySeatTaken) {
   const auto executor = make({});
   ASSERT_NE(executor, nullptr);
   const std::uint32_t seats = CpuExecutorOptions{}.max_sequences;
-  const Answer expected = run_alone(*executor, probe(GetParam()), kPrompt);
-  EXPECT_EQ(run_beside(*executor, seats - 1, probe(GetParam())), expected);
+  const Answer expected = run_alone(*executor, probe(greedy()), kPrompt);
+  EXPECT_EQ(run_beside(*executor, seats - 1, probe(greedy())), expected);
 }
 
 TEST_P(SameAnswer, WithAReusedPrefix) {
   const auto executor = make({});
   ASSERT_NE(executor, nullptr);
-  const Answer expected = run_alone(*executor, probe(GetParam()), kPrompt);  // blocks 0 to 7 now hold its prompt
+  const Answer expected = run_alone(*executor, probe(greedy()), kPrompt);  // blocks 0 to 7 now hold its prompt
   for (const std::uint32_t blocks : {1U, 2U, 4U}) {
-    Sequence sequence = probe(GetParam(), 100);
+    Sequence sequence = probe(greedy(), 100);
     for (std::uint32_t i = 0; i < blocks; ++i) sequence.table()[i] = BlockId(i);
     sequence.fall_back(blocks * 16);
     EXPECT_EQ(run_alone(*executor, std::move(sequence), 64), expected) << blocks << " shared blocks";
@@ -197,9 +205,9 @@ TEST_P(SameAnswer, WithAReusedPrefix) {
 TEST_P(SameAnswer, AfterItsTailWasDroppedAndComputedAgain) {
   const auto executor = make({});
   ASSERT_NE(executor, nullptr);
-  const Answer expected = run_alone(*executor, probe(GetParam()), kPrompt);
+  const Answer expected = run_alone(*executor, probe(greedy()), kPrompt);
   for (const std::uint32_t keep : {0U, 16U, 64U}) {
-    Sequence sequence = probe(GetParam());
+    Sequence sequence = probe(greedy());
     ASSERT_TRUE(executor->open(sequence.spec()).ok());
     while (sequence.answer.tokens.size() < 5) step(*executor, {{&sequence, 32}});
     executor->close(sequence.id());
@@ -221,7 +229,7 @@ TEST_P(SameAnswer, OnEveryInstructionSetAndNumberOfThreads) {
       const std::string name(isa_name(isa));
       const auto executor = make({name.c_str(), threads});
       ASSERT_NE(executor, nullptr);
-      answers.push_back(run_alone(*executor, probe(GetParam()), 40));
+      answers.push_back(run_alone(*executor, probe(greedy()), 40));
     }
   }
   for (const Answer& answer : answers) EXPECT_EQ(answer, answers.front());
@@ -257,7 +265,7 @@ std::string with_rope_scaling(const std::string& type) {
 // C5: rope is scaled by the model alone: a sequence beyond the original context changes nothing for a short one in the
 // same step, nor the other way round.
 TEST_P(SameAnswer, OfShortAndLongSequencesOfAScaledModelInOneStep) {
-  const Answer unscaled = run_alone(*make({}), probe(GetParam()), kPrompt);
+  const Answer unscaled = run_alone(*make({}), probe(greedy()), kPrompt);
   for (const std::string type : {"linear", "yarn"}) {
     const auto path =
         std::filesystem::path(::testing::TempDir()) / ("takt-scaled-" + type + std::to_string(::getpid()) + ".gguf");
@@ -266,7 +274,7 @@ TEST_P(SameAnswer, OfShortAndLongSequencesOfAScaledModelInOneStep) {
     std::filesystem::remove(path);
     ASSERT_NE(executor, nullptr);
     const auto sequence = [&](std::uint32_t prompt, std::uint32_t first_block) {
-      return Sequence(first_block + 1, 42, prompt, first_block, GetParam());
+      return Sequence(first_block + 1, 42, prompt, first_block, greedy());
     };
     Sequence together[] = {sequence(9, 0), sequence(kPrompt, kBlocksPerSequence), sequence(20, 2 * kBlocksPerSequence)};
     Answer alone[3];
@@ -285,9 +293,12 @@ TEST_P(SameAnswer, OfShortAndLongSequencesOfAScaledModelInOneStep) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Requests, SameAnswer, ::testing::Bool(), [](const ::testing::TestParamInfo<bool>& greedy) {
-  return greedy.param ? "greedy" : "seeded";
-});
+INSTANTIATE_TEST_SUITE_P(Requests, SameAnswer,
+                         ::testing::Combine(::testing::Bool(), ::testing::Values(KvType::kF16, KvType::kQ8_0)),
+                         [](const auto& tested) {
+                           const std::string choice = std::get<0>(tested.param) ? "greedy" : "seeded";
+                           return choice + "_with_kv_" + std::string(kv_type_name(std::get<1>(tested.param)));
+                         });
 
 }  // namespace
 }  // namespace takt

@@ -60,11 +60,12 @@ EngineRequest swap_request(std::uint64_t id, std::uint32_t prompt, std::uint32_t
 }
 
 // Two batch answers under way when a realtime prompt comes that, with few blocks, takes theirs.
-Bits answers(std::uint32_t blocks, bool with_arena, bool in_file) {
+Bits answers(KvType kv_type, std::uint32_t blocks, bool with_arena, bool in_file) {
   SteadyClock clock;
   CpuExecutorOptions compute;
   compute.threads = 2;
   compute.kv_blocks = blocks;
+  compute.kv_type = kv_type;
   auto executor = CpuExecutor::load(kModel, compute, clock);
   EXPECT_TRUE(executor.ok());
   std::unique_ptr<SwapStore> store;
@@ -94,14 +95,20 @@ Bits answers(std::uint32_t blocks, bool with_arena, bool in_file) {
 }
 
 TEST(SwapAnswer, IsTheSameToTheBitWhetherItsBlocksWereInMemoryOrInAFile) {
-  const Bits roomy = answers(256, false, false);
+  const Bits roomy = answers(KvType::kF16, 256, false, false);
   EXPECT_EQ(roomy.swapped, 0U);
   for (const bool in_file : {false, true}) {
-    const Bits tight = answers(20, true, in_file);
+    const Bits tight = answers(KvType::kF16, 20, true, in_file);
     EXPECT_GT(tight.swapped, 0U);
     EXPECT_EQ(tight.swaps_lost, 0U);
     EXPECT_EQ(tight.of, roomy.of);
   }
+}
+
+TEST(SwapAnswer, IsTheSameToTheBitWithInt8Blocks) {
+  const Bits tight = answers(KvType::kQ8_0, 20, true, false);
+  EXPECT_GT(tight.swapped, 0U);
+  EXPECT_EQ(tight.of, answers(KvType::kQ8_0, 256, false, false).of);
 }
 
 }  // namespace

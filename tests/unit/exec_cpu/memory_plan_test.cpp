@@ -48,6 +48,18 @@ TEST_F(MemoryPlanTest, CountsAndBytesAreHardCaps) {
   EXPECT_EQ(plan(kGiB, options)->kv_blocks, 10U);
 }
 
+TEST_F(MemoryPlanTest, ASmallerKvTypeGivesMoreBlocksForTheSameMemory) {
+  CpuExecutorOptions options;
+  options.kv_bytes = std::size_t{1} << 20U;
+  const auto blocks = [&](KvType type) {
+    options.kv_type = type;
+    return plan(kGiB, options)->kv_blocks;
+  };
+  // Heads of 16: 16 bytes and a scale of two.
+  EXPECT_EQ(blocks(KvType::kF16), blocks(KvType::kF32) * 2);
+  EXPECT_EQ(blocks(KvType::kQ8_0), blocks(KvType::kF16) * 32 / 18);
+}
+
 // B9: no memory is an error value.
 TEST_F(MemoryPlanTest, TooLittleMemoryIsAnErrorWithTheNumbers) {
   const auto refused = plan(1000);

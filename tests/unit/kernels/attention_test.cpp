@@ -119,11 +119,32 @@ std::vector<std::uint32_t> straight_table(std::uint32_t blocks) {
   return table;
 }
 
+// What the cache keeps of `values`, heads of `width` after each other.
+std::vector<double> as_stored(const Geometry& g, const std::vector<float>& values, std::size_t width) {
+  std::vector<double> out(values.begin(), values.end());
+  if (g.type == KvType::kF32) return out;
+  for (std::size_t at = 0; at < values.size();) {
+    if (g.type == KvType::kF16) {
+      out[at] = static_cast<double>(half_to_float(float_to_half(values[at])));
+      ++at;
+      continue;
+    }
+    const std::size_t end = std::min(at + kKvBlock, (at / width + 1) * width);
+    float largest = 0.0F;
+    for (std::size_t i = at; i < end; ++i) largest = std::max(largest, std::abs(values[i]));
+    const float scale = half_to_float(float_to_half(largest / 127.0F));
+    for (; at < end; ++at) {
+      const float code = scale == 0.0F ? 0.0F : std::nearbyint(values[at] * (1.0F / scale));
+      out[at] = static_cast<double>(scale) * static_cast<double>(std::clamp(code, -127.0F, 127.0F));
+    }
+  }
+  return out;
+}
+
 std::vector<double> exact_attention(const Geometry& g, const Sequence& s) {
   std::vector<double> out(std::size_t{s.length} * g.heads * g.value_dim);
-  const auto stored = [&](float x) {
-    return g.type == KvType::kF16 ? static_cast<double>(half_to_float(float_to_half(x))) : static_cast<double>(x);
-  };
+  const std::vector<double> keys = as_stored(g, s.k, g.key_dim);
+  const std::vector<double> values = as_stored(g, s.v, g.value_dim);
   for (std::uint32_t row = 0; row < s.length; ++row) {
     const std::uint32_t first = g.window != 0 && row >= g.window ? row - g.window + 1 : 0;
     for (std::uint32_t h = 0; h < g.heads; ++h) {
@@ -134,7 +155,7 @@ std::vector<double> exact_attention(const Geometry& g, const Sequence& s) {
         double score = 0.0;
         for (std::uint32_t d = 0; d < g.key_dim; ++d) {
           score += static_cast<double>(s.q[(std::size_t{row} * g.heads + h) * g.key_dim + d]) *
-                   stored(s.k[(std::size_t{p} * g.kv_heads + kv) * g.key_dim + d]);
+                   keys[(std::size_t{p} * g.kv_heads + kv) * g.key_dim + d];
         }
         score *= 0.25;
         if (g.softcap > 0.0F)
@@ -145,7 +166,7 @@ std::vector<double> exact_attention(const Geometry& g, const Sequence& s) {
       for (std::uint32_t d = 0; d < g.value_dim; ++d) {
         double value = 0.0;
         for (std::uint32_t p = first; p <= row; ++p)
-          value += weights[p - first] * stored(s.v[(std::size_t{p} * g.kv_heads + kv) * g.value_dim + d]);
+          value += weights[p - first] * values[(std::size_t{p} * g.kv_heads + kv) * g.value_dim + d];
         out[(std::size_t{row} * g.heads + h) * g.value_dim + d] = value / sum;
       }
     }
@@ -161,6 +182,10 @@ const std::vector<Geometry>& geometries() {
       {2, 1, 80, 80, KvType::kF32, 40},
       {40, 1, 16, 48, KvType::kF16, 600},
       {2, 2, 128, 128, KvType::kF16, 0, 5.0F},
+      {9, 3, 64, 64, KvType::kQ8_0},
+      {2, 1, 80, 48, KvType::kQ8_0, 40},
+      {40, 1, 16, 24, KvType::kQ8_0, 600, 0.0F, 32},
+      {5, 1, 33, 128, KvType::kQ8_0, 0, 5.0F},
   };
   return kAll;
 }
@@ -209,7 +234,7 @@ TEST(Attention, IsEqualByBitsForEveryChunkSize) {
 
 TEST(Attention, IsEqualByBitsForEveryChunkSizeAcrossSegments) {
   for (const std::uint32_t window : {0U, 300U, 520U}) {
-    const Geometry g{2, 1, 16, 16, KvType::kF16, window};
+    const Geometry g{2, 1, 16, 16, window == 300 ? KvType::kQ8_0 : KvType::kF16, window};
     Runner runner(g, runnable_levels().back(), 1);
     const Sequence s = make_sequence(g, 1100, 35);
     const std::vector<float> whole = runner.run(s, 1100, straight_table(69), 69);
@@ -242,14 +267,44 @@ TEST(Attention, DoesNotSeeOtherSequencesOfTheStep) {
 }
 
 TEST(Attention, TakesNanAndInfinityWithoutHarm) {
-  const Geometry g = geometries()[0];
-  Sequence s = make_sequence(g, 40, 39);
-  s.q[5] = std::numeric_limits<float>::quiet_NaN();
-  s.k[700] = std::numeric_limits<float>::infinity();
-  s.v[900] = -std::numeric_limits<float>::infinity();
-  const std::vector<float> reference = Runner(g, Isa::kScalar, 1).run(s, 40, straight_table(3), 3);
-  for (const Isa isa : runnable_levels())
-    EXPECT_TRUE(same_bits(Runner(g, isa, 2).run(s, 7, straight_table(3), 3), reference));
+  for (const KvType type : {KvType::kF16, KvType::kF32, KvType::kQ8_0}) {
+    Geometry g = geometries()[0];
+    g.type = type;
+    Sequence s = make_sequence(g, 40, 39);
+    s.q[5] = std::numeric_limits<float>::quiet_NaN();
+    s.k[700] = std::numeric_limits<float>::infinity();
+    s.v[900] = -std::numeric_limits<float>::infinity();
+    const std::vector<float> reference = Runner(g, Isa::kScalar, 1).run(s, 40, straight_table(3), 3);
+    for (const Isa isa : runnable_levels())
+      EXPECT_TRUE(same_bits(Runner(g, isa, 2).run(s, 7, straight_table(3), 3), reference)) << kv_type_name(type);
+  }
+}
+
+// A position that sees itself alone gives its value as it was stored.
+TEST(Attention, KeepsInt8ValuesWithinHalfAStepOfTheirBlocksScale) {
+  const Geometry g{1, 1, 16, 72, KvType::kQ8_0};
+  for (const float size : {1.0F, 1e-5F, 1e-9F, 5e6F}) {
+    Sequence s = make_sequence(g, 1, 41);
+    for (float& value : s.v) value *= size;
+    for (const Isa isa : runnable_levels()) {
+      const std::vector<float> kept = Runner(g, isa, 1).run(s, 1, straight_table(1), 1);
+      for (std::size_t i = 0; i < kept.size(); ++i) {
+        // The scale is a half float: above it the nearest one, below 2^-24 there is none.
+        const double step = static_cast<double>(size) / 127.0 * (1.0 + 0x1p-11) + 0x1p-25;
+        ASSERT_NEAR(kept[i], s.v[i], 0.5 * step + 127 * 0x1p-25) << isa_name(isa) << " " << size << " " << i;
+      }
+    }
+  }
+}
+
+TEST(Attention, MakesABlockNoNumberWhoseScaleNoHalfFloatHolds) {
+  const Geometry g{1, 1, 16, 64, KvType::kQ8_0};
+  Sequence s = make_sequence(g, 1, 42);
+  s.v[3] = 9e6F;
+  for (const Isa isa : runnable_levels()) {
+    const std::vector<float> kept = Runner(g, isa, 1).run(s, 1, straight_table(1), 1);
+    for (std::size_t i = 0; i < kept.size(); ++i) EXPECT_EQ(std::isnan(kept[i]), i < 32) << isa_name(isa) << " " << i;
+  }
 }
 
 TEST(Attention, RefusesTablesAndShapesThatDoNotFit) {
@@ -282,6 +337,9 @@ TEST(KvLayout, RefusesBlocksThatAreNoWholeTiles) {
   KvLayout layout{KvType::kF16, 30, 3, 64, 64, 16};
   EXPECT_TRUE(layout.check());
   EXPECT_EQ(layout.block_bytes(), 30U * 3 * 16 * 128 * 2);
+  layout.type = KvType::kQ8_0;
+  EXPECT_TRUE(layout.check());
+  EXPECT_EQ(layout.block_bytes(), 30U * 3 * 16 * 128 * 2 * 34 / 64);
   layout.block_tokens = 24;
   EXPECT_FALSE(layout.check());
   layout.block_tokens = 0;

@@ -45,37 +45,39 @@ TEST(SteadyState, AStepOfKernelsAllocatesNothingOnceWarm) {
     files.push_back(test::random_weights(type, 41, kWidth, kWidth));
     matrices.push_back(PackedMatrix::pack(type, files.back(), kWidth, kWidth, pool).value());
   }
-  KvBlocks cache;
-  cache.layout = {KvType::kF16, 1, 2, 64, 64, 16};
-  std::vector<std::byte> memory(cache.layout.block_bytes() * 40);
-  cache.data = memory.data();
-  cache.block_count = 40;
-  std::vector<std::uint32_t> table(40);
-  std::iota(table.begin(), table.end(), 0U);
-  const std::vector<AttentionRows> sequences = {{table, 505, static_cast<std::uint32_t>(kRows), 0}};
-  std::vector<float> x = test::random_floats(42, kRows * kWidth);
-  std::vector<float> kv = test::random_floats(43, kRows * 128);
-  std::vector<float> out(kRows * kWidth);
-  const MatrixView x_view = test::view_of(x, kRows, kWidth);
-  const MatrixView out_view = test::view_of(out, kRows, kWidth);
-  const MatrixView kv_view = test::view_of(kv, kRows, 128);
-  Activations activations;
-  AttentionWorkspace workspace;
-  const auto step = [&] {
-    bool ok = activations.assign(compute, x_view, ActivationFormats::kBlock32).ok();
-    for (const PackedMatrix& matrix : matrices) ok = ok && matmul(compute, matrix, activations, out_view).ok();
-    ok = ok && store_keys_values(compute, cache, 0, sequences, kv_view, kv_view).ok();
-    ok = ok && attend(compute, cache, {0, 4, 0.1F}, sequences, x_view, out_view, workspace).ok();
-    ok = ok &&
-         activations.assign_normalised(compute, out_view, x.data(), 1e-5F, out_view, ActivationFormats::kBlock32).ok();
-    ok = ok && activations.assign_gated(compute, out_view, x_view, ActivationFormats::kBlock32).ok();
-    add(compute, out_view, x_view);
-    return ok;
-  };
-  ASSERT_TRUE(step());
-  const long before = allocations.load();
-  ASSERT_TRUE(step());
-  EXPECT_EQ(allocations.load() - before, 0);
+  for (const KvType type : {KvType::kF16, KvType::kQ8_0}) {
+    KvBlocks cache;
+    cache.layout = {type, 1, 2, 64, 64, 16};
+    std::vector<std::byte> memory(cache.layout.block_bytes() * 40);
+    cache.data = memory.data();
+    cache.block_count = 40;
+    std::vector<std::uint32_t> table(40);
+    std::iota(table.begin(), table.end(), 0U);
+    const std::vector<AttentionRows> sequences = {{table, 505, static_cast<std::uint32_t>(kRows), 0}};
+    std::vector<float> x = test::random_floats(42, kRows * kWidth);
+    std::vector<float> kv = test::random_floats(43, kRows * 128);
+    std::vector<float> out(kRows * kWidth);
+    const MatrixView x_view = test::view_of(x, kRows, kWidth);
+    const MatrixView out_view = test::view_of(out, kRows, kWidth);
+    const MatrixView kv_view = test::view_of(kv, kRows, 128);
+    Activations activations;
+    AttentionWorkspace workspace;
+    const auto step = [&] {
+      bool ok = activations.assign(compute, x_view, ActivationFormats::kBlock32).ok();
+      for (const PackedMatrix& matrix : matrices) ok = ok && matmul(compute, matrix, activations, out_view).ok();
+      ok = ok && store_keys_values(compute, cache, 0, sequences, kv_view, kv_view).ok();
+      ok = ok && attend(compute, cache, {0, 4, 0.1F}, sequences, x_view, out_view, workspace).ok();
+      ok = ok &&
+           activations.assign_normalised(compute, out_view, x.data(), 1e-5F, out_view, ActivationFormats::kBlock32).ok();
+      ok = ok && activations.assign_gated(compute, out_view, x_view, ActivationFormats::kBlock32).ok();
+      add(compute, out_view, x_view);
+      return ok;
+    };
+    ASSERT_TRUE(step());
+    const long before = allocations.load();
+    ASSERT_TRUE(step());
+    EXPECT_EQ(allocations.load() - before, 0) << kv_type_name(type);
+  }
 }
 
 }  // namespace
