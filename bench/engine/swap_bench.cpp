@@ -45,7 +45,7 @@ struct Arguments {
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  return percentile(values, 0.5).value_or(0.0);
+  return measure::percentile(values, 0.5).value_or(0.0);
 }
 
 // Steps with the streams' rows alone.
