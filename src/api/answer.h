@@ -53,10 +53,11 @@ struct Usage {
 struct AnswerTimings {
   std::string request;  // request_name()
   std::uint64_t seed = 0;
-  Duration queue{0};    // from arrival to admission
-  Duration prefill{0};  // from admission to the first token
-  Duration decode{0};   // from there to the end
-  Duration ttft{0};     // from arrival to the first token
+  Duration preparing{0};  // from arrival until the engine has it in its queue
+  Duration queue{0};      // from there to admission
+  Duration prefill{0};    // from there to the first token
+  Duration decode{0};     // from there to the end
+  Duration ttft{0};       // from arrival to the first token
   Duration total{0};
   std::uint64_t cached_tokens = 0;
   std::uint32_t preemptions = 0;

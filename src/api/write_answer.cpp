@@ -112,6 +112,7 @@ json::object timing_fields(const AnswerTimings& timings) {
   json::object fields;
   fields["request"] = timings.request;
   fields["seed"] = timings.seed;
+  fields["preparing_seconds"] = to_seconds(timings.preparing);
   fields["queue_seconds"] = to_seconds(timings.queue);
   fields["prefill_seconds"] = to_seconds(timings.prefill);
   fields["decode_seconds"] = to_seconds(timings.decode);
@@ -202,6 +203,7 @@ std::string timing_header(const AnswerTimings& timings) {
     std::snprintf(number, sizeof number, "%.6f", to_seconds(duration));
     header += ", " + name + "=" + number;
   };
+  add("preparing", timings.preparing);
   add("queue", timings.queue);
   for (const auto& [reason, duration] : timings.waited) add("waited." + reason, duration);
   add("prefill", timings.prefill);

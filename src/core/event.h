@@ -69,6 +69,15 @@ struct Preempted {
   std::uint32_t swapped_tokens = 0;     // to be copied back from the swap arena
 };
 
+// One choice that waits without a seat gave up more of what it had computed.
+struct TailTaken {
+  RequestId request;
+  std::uint32_t choice = 0;
+  std::uint32_t dropped_tokens = 0;  // to be computed again, with what it had in the swap arena
+  std::uint32_t swapped_tokens = 0;  // to be copied back
+  Tier in_favour_of = Tier::kRealtime;
+};
+
 // One choice ended.
 struct ChoiceFinished {
   RequestId request;
@@ -141,7 +150,7 @@ struct StepFailed {
 
 struct Event {
   TimePoint at;
-  std::variant<Accepted, Admitted, Seated, TokenSampled, PromptScored, Preempted, SwapLost, ChoiceFinished, Closed,
+  std::variant<Accepted, Admitted, Seated, TokenSampled, PromptScored, Preempted, TailTaken, SwapLost, ChoiceFinished, Closed,
                Delivered, StepCommitted, IdleWhileWorkWaits, StepFailed>
       what;
 };

@@ -27,9 +27,14 @@ void BlockMoves::apply_drops(const StepPlan& plan, TimePoint now) {
     const std::uint32_t given_up = before - std::min(before, drop.keep_tokens);
     const bool is_kept = give_up_tail(drop, before);
     if (!is_kept && drop.kind == PreemptionKind::kSwap) lost_.emplace_back(drop.sequence, before - given_up);
+    const RequestId request = s->request->request.id;
+    const std::uint32_t dropped = is_kept ? 0 : given_up;
+    const std::uint32_t swapped = is_kept ? given_up : 0;
     if (was_running) {
-      parts_.events.add(now, Preempted{s->request->request.id, s->choice, is_kept ? 0 : given_up, drop.in_favour_of,
-                                       parts_.scheduler.waited(drop.sequence, now), is_kept ? given_up : 0});
+      parts_.events.add(now, Preempted{request, s->choice, dropped, drop.in_favour_of,
+                                       parts_.scheduler.waited(drop.sequence, now), swapped});
+    } else if (given_up > 0) {
+      parts_.events.add(now, TailTaken{request, s->choice, dropped, swapped, drop.in_favour_of});
     }
     parts_.kv.truncate(drop.sequence, drop.keep_tokens);
   }

@@ -71,7 +71,7 @@ struct WaitingSequence {
 
 // What everything waits for, as of the last planned step. Readable while a step is stuck.
 struct StallReport {
-  StepId step;                             // the step under way or last planned
+  StepId step;                             // the step under way or last run; 0: none has run
   bool executing = false;                  // it is with the executor
   Duration since_progress{0};              // since the last commit, or since work began to wait
   std::vector<WaitingSequence> sequences;  // running ones, then the heads of the queues

@@ -251,6 +251,7 @@ Result<Reservation> StepLoop::reserve(const StepPlan& plan) {
 
 Result<StepResult> StepLoop::execute(const StepPlan& plan, const Reservation& reservation) {
   const BoundStep step = binding_.bind(plan, lifecycle_.store(), reservation);
+  last_step_ = plan.id;
   parts_.board.note_executing(true);
   update_board(parts_.clock.now());
   const Result<StepTicket> ticket = parts_.executor.submit(step);
@@ -446,7 +447,7 @@ void StepLoop::update_board(TimePoint now) {
 
     entry.planned_at = now;
     entry.oldest_last_token = TimePoint::max();
-    entry.stall.step = plan_.id;
+    entry.stall.step = last_step_;
     entry.stall.sequences.clear();
     scheduler_.look(kHeadsInReport, looked_at_);
     for (const SequenceView& view_of : looked_at_) {

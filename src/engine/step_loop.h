@@ -108,6 +108,7 @@ class StepLoop {
   std::vector<SequenceView> looked_at_;
 
   StepPlan plan_;              // of the turn under way
+  StepId last_step_;           // that went to the executor
   bool plan_is_whole_ = true;  // false: entries were left out to find the one that fails
   // Sequences of a step that failed too often: each runs alone until it has shown whether it is the one.
   std::unordered_set<SequenceId> suspects_;

@@ -127,7 +127,7 @@ Accountant::Request* Accountant::find(RequestId id) {
   return waiting == waiting_.end() ? nullptr : &waiting->second;
 }
 
-void Accountant::on(TimePoint /*at*/, const Accepted& event) {
+void Accountant::on(TimePoint at, const Accepted& event) {
   Request request;
   request.class_index = class_index(event.labels);
   request.tenant_index = tenant_index(event.labels.tenant);
@@ -136,6 +136,7 @@ void Accountant::on(TimePoint /*at*/, const Accepted& event) {
   request.targets.itl = event.targets.itl;
   if (event.targets.completion > Duration(0)) request.targets.end_to_end = event.targets.completion;
   request.arrival = event.arrival;
+  request.accepted = at;
   request.prompt_tokens = event.prompt_tokens;
   request.choices.resize(std::max<std::uint32_t>(1, event.choices));
   for (Choice& choice : request.choices) {
@@ -166,7 +167,7 @@ void Accountant::on(TimePoint at, const Admitted& event) {
   counts_.tenants[request.tenant_index].cached_tokens += event.cached_tokens;
   counts.missed_tokens[static_cast<std::size_t>(event.miss)] +=
       request.prompt_tokens - std::min(request.prompt_tokens, event.cached_tokens);
-  counts.queue_wait.observe(to_seconds(at - request.arrival));
+  counts.queue_wait.observe(to_seconds(at - request.accepted));
   running_.insert(std::move(node));
 }
 
@@ -213,6 +214,13 @@ void Accountant::on(TimePoint /*at*/, const Preempted& event) {
                                   : counts->preemptions_seat);
     counts->preempted_tokens += event.dropped_tokens;
   }
+}
+
+// A part of the same preemption.
+void Accountant::on(TimePoint /*at*/, const TailTaken& event) {
+  const Request* request = find(event.request);
+  if (request == nullptr) return;
+  if (ModelCounts* counts = model(request->model)) counts->preempted_tokens += event.dropped_tokens;
 }
 
 void Accountant::on(TimePoint /*at*/, const SwapLost& event) {

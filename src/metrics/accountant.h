@@ -46,6 +46,7 @@ class Accountant {
     ModelIndex model;
     measure::Targets targets;
     TimePoint arrival;
+    TimePoint accepted;
     std::uint32_t prompt_tokens = 0;
     bool has_first_token = false;
     bool failed = false;
@@ -59,6 +60,7 @@ class Accountant {
   void on(TimePoint at, const TokenSampled& event);
   void on(TimePoint at, const PromptScored& event);
   void on(TimePoint at, const Preempted& event);
+  void on(TimePoint at, const TailTaken& event);
   void on(TimePoint at, const SwapLost& event);
   void on(TimePoint at, const ChoiceFinished& event);
   void on(TimePoint at, const Closed& event);

@@ -160,7 +160,8 @@ void add_latencies(Families& families, const Counts& counts, const ExpositionOpt
             "(last - first token) / (tokens - 1), per choice of two or more tokens.", &ClassCounts::per_token);
   with_exemplars("takt_request_duration_seconds", "End minus arrival, per accepted request.", &ClassCounts::duration,
                  &ClassCounts::duration_exemplars);
-  histogram("takt_queue_wait_seconds", "Admission minus arrival, per admitted request.", &ClassCounts::queue_wait);
+  histogram("takt_queue_wait_seconds", "From acceptance (in the queue) to admission, per admitted request.",
+            &ClassCounts::queue_wait);
   families.begin(MetricType::Gauge, "takt_worst_token_gap_seconds",
                  "Longest time since the last token of any sequence that is generating now.");
   families.value(to_seconds(counts.worst_current_gap));

@@ -38,6 +38,7 @@ TimelineBuilder::TimelineBuilder(TimePoint at, const Accepted& event) {
   Span preparing;
   preparing.from = event.arrival;
   preparing.to = std::max(at, event.arrival);
+  timeline_.accepted = preparing.to;
   keep(timeline_, preparing);
   choices_.resize(timeline_.choices);
   for (std::uint32_t i = 0; i < timeline_.choices; ++i) {
@@ -114,6 +115,17 @@ void TimelineBuilder::on(TimePoint at, const Preempted& event) {
   turn_to(swapped ? SpanKind::kSwapped : SpanKind::kPreempted, *choice, at);
   choice->open.tokens = swapped ? event.swapped_tokens : event.dropped_tokens;
   choice->open.in_favour_of = event.in_favour_of;
+}
+
+// The span says what became of it last. What was in the arena is given up with what is dropped.
+void TimelineBuilder::on(TimePoint /*at*/, const TailTaken& event) {
+  Choice* choice = find(event.choice);
+  if (choice == nullptr) return;
+  Span& open = choice->open;
+  if (open.kind != SpanKind::kPreempted && open.kind != SpanKind::kSwapped) return;
+  open.kind = event.swapped_tokens > 0 ? SpanKind::kSwapped : SpanKind::kPreempted;
+  open.tokens += event.swapped_tokens + event.dropped_tokens;
+  open.in_favour_of = event.in_favour_of;
 }
 
 // It waits on, and will have to compute again.

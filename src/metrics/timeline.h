@@ -47,6 +47,7 @@ struct Timeline {
   ModelIndex model;
   RequestLabels labels;
   TimePoint arrival;
+  TimePoint accepted;  // in the queue
   std::uint32_t prompt_tokens = 0;
   std::uint32_t choices = 1;
   std::uint32_t cached_tokens = 0;
@@ -83,6 +84,7 @@ class TimelineBuilder {
   void on(TimePoint at, const Seated& event);
   void on(TimePoint at, const TokenSampled& event);
   void on(TimePoint at, const Preempted& event);
+  void on(TimePoint at, const TailTaken& event);
   void on(TimePoint at, const SwapLost& event);
   void on(TimePoint at, const ChoiceFinished& event);
   void on(TimePoint at, const Closed& event);

@@ -78,7 +78,8 @@ json::object to_json(const Timeline& timeline, const TimelineContext& context) {
   fields["output_tokens"] = timeline.output_tokens;
   fields["choices"] = timeline.choices;
   fields["preemptions"] = timeline.preemptions;
-  fields["queue_seconds"] = since_arrival(timeline.first_seat);
+  fields["queue_seconds"] =
+      timeline.first_seat ? json::value(seconds(*timeline.first_seat - timeline.accepted)) : json::value();
   fields["ttft_seconds"] = since_arrival(timeline.first_token);
   fields["total_seconds"] = seconds(timeline.age(context.now));
   if (timeline.worst_gap > Duration::zero()) {

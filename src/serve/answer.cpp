@@ -48,6 +48,7 @@ Answer::Answer(std::shared_ptr<Exchange> exchange, AnswerPlan plan, const ServeO
 }
 
 void Answer::on(TimePoint at, const Accepted&) {
+  if (!accepted_) accepted_ = at;
   if (!plan_.stream || !exchange_->early_status || begun_ || over()) return;
   begin_stream(at);
   place_unsaid_ = true;
@@ -279,7 +280,7 @@ void Answer::end(AnswerOutcome outcome, TimePoint at, const api::ApiError* error
   entry.prompt_tokens = used.prompt_tokens;
   entry.cached_tokens = used.cached_tokens;
   entry.output_tokens = used.completion_tokens;
-  if (admitted_) entry.queue = *admitted_ - exchange_->arrival;
+  if (admitted_) entry.queue = *admitted_ - accepted_.value_or(*admitted_);
   if (first_token_) entry.ttft = *first_token_ - exchange_->arrival;
   entry.total = at - exchange_->arrival;
   if (error != nullptr) {
@@ -302,7 +303,9 @@ api::AnswerTimings Answer::timings(TimePoint end) const {
   timings.request = api::request_name(exchange_->id);
   timings.seed = plan_.seed;
   timings.cached_tokens = usage().cached_tokens;
-  timings.queue = admitted_.value_or(end) - exchange_->arrival;
+  const TimePoint accepted = accepted_.value_or(admitted_.value_or(end));
+  timings.preparing = accepted - exchange_->arrival;
+  timings.queue = admitted_.value_or(end) - accepted;
   timings.ttft = first_token_.value_or(end) - exchange_->arrival;
   timings.prefill = first_token_.value_or(end) - admitted_.value_or(end);
   timings.decode = end - first_token_.value_or(end);

@@ -105,6 +105,7 @@ class Answer {
   const ServeOptions options_;  // an answer may outlive the door that it came through
   std::vector<Choice> choices_;
   std::vector<Part> parts_;
+  std::optional<TimePoint> accepted_;
   std::optional<TimePoint> admitted_;
   std::optional<TimePoint> first_token_;
   std::optional<TimePoint> ended_;  // all parts closed, the reader may still be behind

@@ -20,6 +20,7 @@ struct RequestOf {
   const RequestId* operator()(const Admitted& event) const { return &event.request; }
   const RequestId* operator()(const Seated& event) const { return &event.request; }
   const RequestId* operator()(const Preempted& event) const { return &event.request; }
+  const RequestId* operator()(const TailTaken& event) const { return &event.request; }
   const RequestId* operator()(const SwapLost& event) const { return &event.request; }
   const RequestId* operator()(const TokenSampled& event) const { return &event.request; }
   const RequestId* operator()(const PromptScored& event) const { return &event.request; }

@@ -56,14 +56,14 @@ std::optional<LoadEstimate::Place> LoadEstimate::place_of(RequestId request) con
   return Place{position, until_admitted(position)};
 }
 
-// What recent requests took, or what those that run have taken so far when that is more.
+// What recent requests took, or what those that run have taken so far when that is more. Nothing before one has ended:
+// how long the first ones have run says nothing of how long they will.
 std::optional<Duration> LoadEstimate::running_time(TimePoint now) const {
-  std::optional<Duration> time = run_time_;
-  if (running_.empty()) return time;
+  if (!run_time_ || running_.empty()) return run_time_;
   Duration so_far{0};
   for (const auto& [request, since] : running_) so_far += now - since;
   so_far /= static_cast<std::int64_t>(running_.size());
-  return std::max(time.value_or(so_far), so_far);
+  return std::max(*run_time_, so_far);
 }
 
 // Little's law: as many requests end in a running time as run.

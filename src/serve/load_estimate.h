@@ -30,7 +30,7 @@ class LoadEstimate {
 
   struct Place {
     std::size_t position = 0;           // 1: next
-    std::optional<Duration> predicted;  // until it is admitted; empty before anything is known
+    std::optional<Duration> predicted;  // until it is admitted; empty before a request has ended
   };
   // Empty when the request does not wait.
   std::optional<Place> place_of(RequestId request) const;

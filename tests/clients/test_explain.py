@@ -5,7 +5,7 @@ import threading
 
 from takt_process import run, wait_until
 
-TIMING_FIELDS = ["request", "queue", "prefill", "decode", "ttft", "total", "cached_tokens", "preemptions"]
+TIMING_FIELDS = ["request", "preparing", "queue", "prefill", "decode", "ttft", "total", "cached_tokens", "preemptions"]
 
 
 def ask(client, **options):

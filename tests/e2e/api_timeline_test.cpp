@@ -37,14 +37,24 @@ TEST(ApiTimeline, AWholeAnswerSaysWhereItsTimeWentAndItsLifeCanBeLookedUp) {
   ASSERT_TRUE(reply);
   const std::string id = reply->header("x-request-id");
   const std::string timing = reply->header("x-takt-timing");
-  EXPECT_TRUE(timing.starts_with("request=" + id + ", queue=")) << timing;
-  for (const char* part : {", prefill=", ", decode=", ", ttft=", ", total=", ", cached_tokens=", ", preemptions=0"})
+  EXPECT_TRUE(timing.starts_with("request=" + id + ", preparing=")) << timing;
+  for (const char* part : {", queue=", ", prefill=", ", decode=", ", ttft=", ", total=", ", cached_tokens=", ", preemptions=0"})
     EXPECT_NE(timing.find(part), std::string::npos) << timing;
   const json::object timeline = look_up(*server, id);
   EXPECT_EQ(timeline.at("state"), "ended");
   EXPECT_EQ(timeline.at("outcome"), "answered");
   EXPECT_EQ(timeline.at("output_tokens").to_number<int>(), 8);
   EXPECT_EQ(states(timeline), (std::vector<std::string>{"preparing", "queued", "prefill", "decode", "sending"}));
+  // One definition of the time in the queue: the answer's, the timeline's, and that of its span.
+  const json::object answer = json::parse(reply->body).as_object();
+  const json::object& times = answer.at("takt").as_object();
+  const double queued = timeline.at("seconds_by_state").at("queued").to_number<double>();
+  EXPECT_NEAR(times.at("queue_seconds").to_number<double>(), queued, 1e-6);
+  EXPECT_NEAR(timeline.at("queue_seconds").to_number<double>(), queued, 1e-6);
+  double parts = 0.0;
+  for (const char* part : {"preparing_seconds", "queue_seconds", "prefill_seconds", "decode_seconds"})
+    parts += times.at(part).to_number<double>();
+  EXPECT_NEAR(times.at("total_seconds").to_number<double>(), parts, 1e-6);
 }
 
 TEST(ApiTimeline, AStreamsLastChunkHasTheSame) {
@@ -69,6 +79,7 @@ TEST(ApiTimeline, AWaitingRequestHasAPlaceAndThenAReasonForItsWait) {
   settings.engine.sched.max_sequences = 1;
   const auto server = FakeServer::start(std::move(settings));
   ASSERT_NE(server, nullptr);
+  ASSERT_TRUE(request(server->port(), "POST", "/v1/chat/completions", chat_json("x", R"("max_tokens":2)")));
   auto running = Stream::open(server->port(), chat_json("x", R"("stream":true,"max_tokens":100000)"));
   ASSERT_TRUE(running);
   ASSERT_FALSE(running->first_data().empty());

@@ -32,8 +32,9 @@ struct RequestHistory {
   std::map<std::uint32_t, ChoiceRecord> choices;
   std::vector<PromptLogprob> scored;
   std::uint32_t preempted = 0;
-  std::uint32_t swapped_tokens = 0;  // by all its preemptions
+  std::uint32_t swapped_tokens = 0;  // by all its preemptions, and while it waited
   std::uint32_t dropped_tokens = 0;
+  std::uint32_t tails_taken = 0;  // while it waited
   std::uint32_t swaps_lost = 0;
   std::vector<std::size_t> preempted_after;  // tokens of the choice so far, at each preemption
   std::vector<std::pair<TimePoint, Seated>> seated;
@@ -91,6 +92,12 @@ class Recorder final : public EventSink {
     history.swapped_tokens += e.swapped_tokens;
     history.dropped_tokens += e.dropped_tokens;
     history.preempted_after.push_back(history.choices[e.choice].tokens.size());
+  }
+  void note(TimePoint, const TailTaken& e) {
+    RequestHistory& history = touch(e.request);
+    ++history.tails_taken;
+    history.swapped_tokens += e.swapped_tokens;
+    history.dropped_tokens += e.dropped_tokens;
   }
   void note(TimePoint, const SwapLost& e) { ++touch(e.request).swaps_lost; }
   void note(TimePoint, const ChoiceFinished& e) { touch(e.request).choices[e.choice].finished = e; }

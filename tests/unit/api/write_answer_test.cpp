@@ -63,6 +63,7 @@ TEST(StreamChunk, OfACompletionHasTextInsteadOfADelta) {
 TEST(WholeAnswer, HoldsMessageUsageAndTimings) {
   AnswerTimings timings;
   timings.seed = 42;
+  timings.preparing = std::chrono::milliseconds(125);
   timings.queue = std::chrono::milliseconds(500);
   timings.waited.emplace_back("seat", std::chrono::milliseconds(250));
   const auto answer =
@@ -74,6 +75,7 @@ TEST(WholeAnswer, HoldsMessageUsageAndTimings) {
   EXPECT_EQ(choice.at("message").at("content"), "Hello");
   EXPECT_EQ(choice.at("finish_reason"), "stop");
   EXPECT_EQ(answer.at("takt").at("seed"), 42);
+  EXPECT_EQ(answer.at("takt").at("preparing_seconds"), 0.125);
   EXPECT_EQ(answer.at("takt").at("queue_seconds"), 0.5);
   EXPECT_EQ(answer.at("takt").at("waited_seconds").at("seat"), 0.25);
 }

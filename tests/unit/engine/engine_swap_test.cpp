@@ -158,6 +158,23 @@ TEST(EngineSwap, AStepCopiesBackNoMoreThanATwentiethOfItsBudget) {
   EXPECT_GT(steps_with_swap_ins, 0U);
 }
 
+// It lost its seat and kept its blocks; when the stream that took it grows, they go, and that is told too.
+TEST(EngineSwap, WhatIsTakenFromAWaitingSequenceIsTold) {
+  EngineOptions options = with_rule(PreemptionRule::kSwap);
+  options.sched.max_sequences = 1;
+  EngineHarness h(small_pool(), options, roomy_arena());
+  EngineRequest batch = h.request(1, letters(340, 1), 150);
+  batch.labels.tier = Tier::kBatch;
+  ASSERT_TRUE(h.engine->submit(std::move(batch)).ok());
+  h.step(12);
+  ASSERT_TRUE(h.submit(100, letters(600, 7), 199).ok());
+  ASSERT_TRUE(run_with_time(h));
+  EXPECT_EQ(h.events.of(1).preempted, 1U);
+  EXPECT_GT(h.events.of(1).tails_taken, 0U);
+  EXPECT_GT(h.events.of(1).swapped_tokens, 0U);
+  EXPECT_EQ(h.events.tokens(1), answer_alone(1, letters(340, 1), 150));
+}
+
 // B12: cancelled on its way out, while it is out, and on its way back: 10 rounds, and the arena is empty after each.
 TEST(EngineSwap, CancellingSwappedRequestsFreesTheArena) {
   TimedStoreScript slow = roomy_arena();

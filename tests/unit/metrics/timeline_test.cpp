@@ -85,6 +85,23 @@ TEST(Timeline, ASwappedRequestIsSwappedUntilItIsBackOrLost) {
                    "decode 50-60 1", "preempted 60-90 9", "prefill 90-100 10"}));
 }
 
+// It lost its seat first, and more of it while it waited: what became of it last counts, and all that it gave up.
+TEST(Timeline, WhatIsTakenFromAWaitingRequestShows) {
+  Timelines timelines(8);
+  const auto waits_as = [&](std::uint64_t id, const TailTaken& taken) {
+    timelines.publish({accepted(0, id, 100), seated(0, id, 0, {}), token(10, id),
+                       event(20, Preempted{RequestId(id), 0, 0, Tier::kBatch, {}}), event(30, taken)});
+    const Span span = timelines.find(RequestId(id), at_ms(60))->spans.back();
+    EXPECT_EQ(span.in_favour_of, Tier::kRealtime);
+    return std::string(to_string(span.kind)) + " " + std::to_string(span.tokens);
+  };
+  EXPECT_EQ(waits_as(1, {RequestId(1), 0, 0, 32, Tier::kRealtime}), "swapped 32");
+  EXPECT_EQ(waits_as(2, {RequestId(2), 0, 48, 0, Tier::kRealtime}), "preempted 48");
+  timelines.publish({event(40, TailTaken{RequestId(1), 0, 16, 0, Tier::kRealtime})});
+  EXPECT_EQ(timelines.find(RequestId(1), at_ms(60))->spans.back().tokens, 48U) << "the arena's part is given up too";
+  EXPECT_EQ(timelines.find(RequestId(1), at_ms(60))->preemptions, 1U);
+}
+
 TEST(Timeline, IsReadableWhileTheRequestWaits) {
   Timelines timelines(8);
   timelines.publish({accepted(0, 1, 10)});

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <thread>
 
 #include "unit/serve/serve_fixture.h"
 
@@ -58,10 +59,50 @@ TEST_F(AnswerTest, AStreamHasItsGoldenTranscript) {
       head +
           R"(],"usage":{"prompt_tokens":7,"completion_tokens":2,"total_tokens":9,"prompt_tokens_details":{"cached_tokens":3}},)" +
           R"("takt":{"request":")" + name +
-          R"(","seed":7,"queue_seconds":0E0,"prefill_seconds":0E0,"decode_seconds":0E0,"ttft_seconds":0E0,)" +
+          R"(","seed":7,"preparing_seconds":0E0,"queue_seconds":0E0,"prefill_seconds":0E0,"decode_seconds":0E0,"ttft_seconds":0E0,)" +
           R"("total_seconds":0E0,"cached_tokens":3,"preemptions":0,"waited_seconds":{}}})");
   EXPECT_EQ(events[4], "data: [DONE]");
   EXPECT_FALSE(record.aborted);
+}
+
+// The time in the queue is from acceptance on; what came before is told apart, and all add up.
+TEST_F(AnswerTest, ItsTimesAddUp) {
+  const auto client = chat();
+  const RequestId id = engine_.wait_submitted().id;
+  clock_.advance(std::chrono::milliseconds(1000));
+  accept(id);
+  clock_.advance(std::chrono::milliseconds(2000));
+  admit(id);
+  clock_.advance(std::chrono::milliseconds(4000));
+  say(id, "H");
+  clock_.advance(std::chrono::milliseconds(8000));
+  finish(id);
+  close(id);
+  ASSERT_TRUE(client->wait_ended());
+  const json::object times = body_of(*client).at("takt").as_object();
+  EXPECT_EQ(times.at("preparing_seconds").to_number<double>(), 1.0);
+  EXPECT_EQ(times.at("queue_seconds").to_number<double>(), 2.0);
+  EXPECT_EQ(times.at("prefill_seconds").to_number<double>(), 4.0);
+  EXPECT_EQ(times.at("decode_seconds").to_number<double>(), 8.0);
+  EXPECT_EQ(times.at("total_seconds").to_number<double>(), 15.0);
+}
+
+// F17: a second signal. The engines go with the process and are not spoken to.
+TEST_F(AnswerTest, AServerThatEndsAtOnceEndsEveryAnswerAsItsOwn) {
+  const auto stream = chat(R"("stream":true)");
+  const RequestId id = engine_.wait_submitted().id;
+  admit(id);
+  say(id, "H");
+  ASSERT_TRUE(stream->wait_for([](const auto& record) { return record.writes == 1; }));
+  const auto whole = chat();
+  engine_.wait_submitted(2);
+  delivery_->give_up({ErrorCode::kUnavailable, "The server was told to end at once", "draining"});
+  ASSERT_TRUE(delivery_->wait_until_idle(std::chrono::seconds(10)));
+  EXPECT_NE(stream->record().body.find(R"("code":"draining")"), std::string::npos) << stream->record().body;
+  EXPECT_TRUE(stream->record().aborted);
+  EXPECT_EQ(whole->record().status, 503);
+  EXPECT_EQ(body_of(*whole).at("error").at("code"), "draining");
+  EXPECT_EQ(engine_.cancels(), 0U);
 }
 
 TEST_F(AnswerTest, AnEmptyAnswerStillHasARoleAndAReason) {
@@ -319,6 +360,10 @@ TEST_F(AnswerTest, AnEarlyStatusComesWithTheQueuesPlaceUntilAdmission) {
   ASSERT_TRUE(says(": queue position 2\n\n"));
   EXPECT_EQ(client->record().status, 200);
   admit(RequestId(1));
+  clock_.advance(std::chrono::seconds(6));
+  ASSERT_TRUE(says(": queue position 1\n\n")) << "no time before one has ended";
+  close(RequestId(1));
+  while (!delivery_->load().place_of(id)->predicted) std::this_thread::yield();
   clock_.advance(std::chrono::seconds(6));
   ASSERT_TRUE(says(": queue position 1, starts in about 6 s\n\n"));
   admit(id);

@@ -54,9 +54,13 @@ TEST_F(LoadEstimateTest, APlaceInTheQueueMovesUpAsThoseBeforeItLeave) {
 TEST_F(LoadEstimateTest, ThePredictedWaitFollowsPlaceSeatsAndMeasuredTime) {
   accept(1);
   EXPECT_FALSE(load.place_of(RequestId(1))->predicted) << "nothing is known yet";
+  accept(100);
   admit(1);
   clock.advance(seconds(10));
+  EXPECT_FALSE(load.place_of(RequestId(100))->predicted) << "nor by how long the first one has run so far";
+  EXPECT_EQ(retry_after("queue_full"), 1u);
   close(1);
+  close(100);
   for (std::uint64_t id = 2; id <= 5; ++id) accept(id);
   admit(2);
   admit(3);
