@@ -31,14 +31,14 @@ IdleSpeed idle_speed(const StepTimeTerms& terms, Duration max_step) {
 
 std::vector<std::string> missed_when_idle(const IdleSpeed& speed, const ServiceTargets& targets, Duration step_target) {
   std::vector<std::string> missed;
-  if (speed.decode_step > targets.itl) {
-    missed.push_back("a token of a single stream takes " + milliseconds(speed.decode_step) +
-                     ", its target between tokens is " + milliseconds(targets.itl));
-  }
+  std::string token_targets;
+  if (speed.decode_step > targets.itl) token_targets = "its target between tokens is " + milliseconds(targets.itl);
   if (speed.decode_step > step_target) {
-    missed.push_back("a step of a single stream takes " + milliseconds(speed.decode_step) + ", the step target is " +
-                     milliseconds(step_target));
+    token_targets += token_targets.empty() ? "" : " and ";
+    token_targets += "the step target is " + milliseconds(step_target);
   }
+  if (!token_targets.empty())
+    missed.push_back("a token of a single stream takes " + milliseconds(speed.decode_step) + ", " + token_targets);
   if (speed.prompt > targets.ttft) {
     missed.push_back("a prompt of " + std::to_string(kTypicalTokens) + " tokens takes " + milliseconds(speed.prompt) +
                      " to its first token, the target is " + milliseconds(targets.ttft));

@@ -14,15 +14,17 @@ Result<std::vector<ServableModel>> load_models(const std::vector<ModelSource>& s
                                                const config::ServerConfig& config, InferenceServer& server,
                                                const StartReport& say) {
   const int threads = say.threads(config);
+  std::size_t promised_memory = 0;
   std::vector<ServableModel> models;
   for (const ModelSource& source : sources) {
     LoadReport report(source.name, say);
     server.set_progress(report.text());
-    auto model =
-        load_servable_model(source, config, threads, server.clock(), [&](std::uint64_t done, std::uint64_t total) {
-          if (report.advance(done, total)) server.set_progress(report.text());
-        });
+    const ModelSetting setting{config, threads, server.clock(), promised_memory};
+    auto model = load_servable_model(source, setting, [&](std::uint64_t done, std::uint64_t total) {
+      if (report.advance(done, total)) server.set_progress(report.text());
+    });
     if (!model) return Error{model.error().code, source.name + ": " + model.error().message, model.error().field};
+    promised_memory += kv_pool_bytes(*model);
     models.push_back(std::move(*model));
   }
   return models;

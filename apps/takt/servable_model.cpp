@@ -1,5 +1,6 @@
 #include "servable_model.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "model/matrix_work.h"
 #include "readable_bytes.h"
 #include "swap/open_store.h"
+#include "swap/page_codec.h"
 
 namespace takt::app {
 namespace {
@@ -94,14 +96,14 @@ metrics::ModelWork work_of(const MatrixWork& matrices, const CpuRuntime& runtime
           static_cast<double>(matrices.output_elements), peaks.read, peaks.multiply.int8};
 }
 
-Result<ServableModel> weights_model(const ModelSource& source, const config::ServerConfig& config, int threads,
-                                    const Clock& clock, const LoadProgress& progress) {
-  CpuExecutorOptions options = config.compute;
-  options.threads = threads;
-  options.max_sequences = config.engine.sched.max_sequences;
+Result<ServableModel> weights_model(const ModelSource& source, const ModelSetting& setting,
+                                    const LoadProgress& progress) {
+  CpuExecutorOptions options = setting.config.compute;
+  options.threads = setting.threads;
+  options.max_sequences = setting.config.engine.sched.max_sequences;
   const auto matrices = check_before_loading(source.path, options);
   if (!matrices) return matrices.error();
-  auto executor = CpuExecutor::load(source.path, options, clock, progress);
+  auto executor = CpuExecutor::load(source.path, options, setting.clock, progress);
   if (!executor) return executor.error();
   const MemoryPlan& plan = (*executor)->memory_plan();
   ServableModel model;
@@ -120,25 +122,45 @@ Result<ServableModel> weights_model(const ModelSource& source, const config::Ser
   return model;
 }
 
-// Every model has an arena of its own.
-Status add_swap_arena(const SwapOptions& options, const Clock& clock, ServableModel& model) {
+std::string swap_note(const SwapStoreInfo& info, const SwapOptions& options) {
+  const std::size_t stride = arena_stride(info.page_bytes);
+  std::string note = "swap arena: " + readable_bytes(stride * info.pages) + ", " + info.description + ", " +
+                     std::to_string(info.pages) + " pages of " + readable_bytes(info.page_bytes);
+  if (stride > info.page_bytes) note += ", each in " + readable_bytes(stride);
+  note += "; buffers of " + readable_bytes(info.staging_bytes);
+  if (info.staging_bytes + 2 * stride <= options.staging_bytes)
+    note += ", all that it needs of kv.swap_staging_bytes = " + readable_bytes(options.staging_bytes);
+  return note;
+}
+
+// Every model has an arena of its own. A file's blocks are taken at once, so the next one finds what is left of the
+// disk; the memory of KV pools is not.
+Status add_swap_arena(const ModelSetting& setting, ServableModel& model) {
+  const SwapOptions& options = setting.config.engine.swap;
   if (!options.wanted()) return {};
-  auto store = open_swap_store(options, model.executor->capabilities().groups, available_memory_bytes(), clock);
+  const std::size_t available = available_memory_bytes();
+  const std::size_t free_memory = available - std::min(available, setting.promised_memory);
+  auto store = open_swap_store(options, model.executor->capabilities().groups, free_memory, setting.clock);
   if (!store) return store.error();
-  const SwapStoreInfo& info = (*store)->info();
-  model.notes.push_back("swap arena: " + readable_bytes(info.page_bytes * info.pages) + ", " + info.description);
+  model.notes.push_back(swap_note((*store)->info(), options));
   model.swap = std::move(*store);
   return {};
 }
 
 }  // namespace
 
-Result<ServableModel> load_servable_model(const ModelSource& source, const config::ServerConfig& config, int threads,
-                                          const Clock& clock, const LoadProgress& progress) {
-  auto model = source.script ? script_model(source, clock) : weights_model(source, config, threads, clock, progress);
+Result<ServableModel> load_servable_model(const ModelSource& source, const ModelSetting& setting,
+                                          const LoadProgress& progress) {
+  auto model = source.script ? script_model(source, setting.clock) : weights_model(source, setting, progress);
   if (!model) return model;
-  if (const auto status = add_swap_arena(config.engine.swap, clock, *model); !status) return status.error();
+  if (const auto status = add_swap_arena(setting, *model); !status) return status.error();
   return model;
+}
+
+std::size_t kv_pool_bytes(const ServableModel& model) {
+  std::size_t bytes = 0;
+  for (const KvGroupInfo& group : model.executor->capabilities().groups) bytes += group.block_bytes * group.block_count;
+  return bytes;
 }
 
 }  // namespace takt::app

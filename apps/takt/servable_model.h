@@ -1,6 +1,7 @@
 // A model ready for an engine, whatever computes it.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,14 +25,24 @@ struct ServableModel {
   std::unique_ptr<SwapStore> swap;  // null: there is no arena
   std::shared_ptr<const Tokenizer> tokenizer;
   std::shared_ptr<const ChatTemplate> chat_template;  // null: the model has none
-  std::string template_error;  // why the one that it has cannot be used
+  std::string template_error;                         // why the one that it has cannot be used
   metrics::ModelWork work;
   std::vector<std::string> notes;  // what a person should know at start, a line each
 };
 
-// `threads`: compute threads. The clock outlives the model. Errors name what is wrong with the file, or what does not
-// fit this machine.
-Result<ServableModel> load_servable_model(const ModelSource& source, const config::ServerConfig& config, int threads,
-                                          const Clock& clock, const LoadProgress& progress);
+struct ModelSetting {
+  const config::ServerConfig& config;
+  int threads = 1;     // for compute
+  const Clock& clock;  // outlives the model
+  // That the KV pools of models loaded before will take when they are first written.
+  std::size_t promised_memory = 0;
+};
+
+// Errors name what is wrong with the file, or what does not fit this machine.
+Result<ServableModel> load_servable_model(const ModelSource& source, const ModelSetting& setting,
+                                          const LoadProgress& progress);
+
+// Of a model's KV pool.
+std::size_t kv_pool_bytes(const ServableModel& model);
 
 }  // namespace takt::app

@@ -23,9 +23,12 @@ std::string reason_text(WaitReason reason) {
 
 std::vector<std::string> stall_dump(const std::string& model, const StallReport& report) {
   std::vector<std::string> lines;
-  lines.push_back(fmt::format("{}: step {} {}; {:.1f} s since the last progress; {} sequences here, {} further back",
-                              model, report.step.value, report.executing ? "is with the executor" : "is over",
-                              to_seconds(report.since_progress), report.sequences.size(), report.sequences_left_out));
+  const std::string step = report.step == StepId() ? "no step has run yet"
+                                                   : fmt::format("step {} {}", report.step.value,
+                                                                 report.executing ? "is with the executor" : "is over");
+  lines.push_back(fmt::format("{}: {}; {:.1f} s since the last progress; {} sequences here, {} further back", model,
+                              step, to_seconds(report.since_progress), report.sequences.size(),
+                              report.sequences_left_out));
   for (const WaitingSequence& s : report.sequences) {
     lines.push_back(fmt::format("{}: request {} choice {}, {}, {}, {}; {} of {} tokens computed, {:.1f} s without one",
                                 model, api::request_name(s.request), s.choice, to_string(s.tier), to_string(s.phase),

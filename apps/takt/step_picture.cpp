@@ -221,6 +221,8 @@ std::string step_svg(const std::vector<StepView>& steps) {
 std::string step_html(const std::vector<StepView>& steps, const std::string& title) {
   std::string table = step_table_head();
   for (const StepView& step : steps) table += step_table_row(step);
+  if (std::any_of(steps.begin(), steps.end(), [](const StepView& step) { return step.plan.beat_overrun; }))
+    table += step_table_legend();
   return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" + escaped(title) +
          "</title>\n<style>:root { color-scheme: light dark } body { font: 14px system-ui, sans-serif; margin: 2em "
          "auto; "

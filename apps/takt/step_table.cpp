@@ -32,4 +32,8 @@ std::string step_table_row(const StepView& step) {
   return line.data();
 }
 
+std::string step_table_legend() {
+  return "!: the rows of running streams alone need longer than the budget\n";
+}
+
 }  // namespace takt::app

@@ -129,10 +129,13 @@ ExitCode print_table(Log log, const Arguments& arguments) {
       table.clear();
     }
   };
+  bool marks = false;
   const auto status = for_each_step(std::move(log), arguments, chosen_range(arguments), false, [&](StepView& step) {
     table += step_table_row(step);
+    marks = marks || step.plan.beat_overrun;
     flush(kPrintBytes);
   });
+  if (marks) table += step_table_legend();
   flush(0);
   return status || code != ExitCode::kDone ? code : fail_reading(status.error());
 }

@@ -119,6 +119,24 @@ Result<Settings> parse_json(const std::string& body) {
   return reader.take();
 }
 
+// A body that is no JSON object is read as TOML. One that is JSON of another kind was not meant so.
+Error not_understood(const std::string& body, const Error& as_toml) {
+  const std::string expected =
+      "The body must be a JSON object, such as {\"scheduler\": {\"step_target_ms\": 30}}, or TOML, whatever its "
+      "content "
+      "type says";
+  boost::system::error_code error;
+  json::parse_options options;
+  options.max_depth = kMostDepth + 1;
+  const json::value document = json::parse(body, error, {}, options);
+  if (!error) {
+    const std::string kind = document.is_array() ? "an array" : document.is_string() ? "a string" : "a single value";
+    return Error::invalid("", expected + "; it is " + kind + " of JSON");
+  }
+  if (as_toml.field != "config") return as_toml;  // it is TOML, with a setting that does not fit
+  return Error::invalid("", expected + ". Read as TOML, it has a fault at " + as_toml.message);
+}
+
 }  // namespace
 
 Status apply_settings(const Settings& settings, OptionTable& options) {
@@ -133,6 +151,7 @@ Result<Settings> parse_change(const std::string& body) {
   const std::size_t first = body.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) return Error::invalid("", "The body is empty: send a JSON object or TOML");
   Result<Settings> settings = body[first] == '{' ? parse_json(body) : parse_toml(body, kOrigin);
+  if (!settings && body[first] != '{') return not_understood(body, settings.error());
   if (!settings) return settings;
   if (settings->empty()) return Error::invalid("", "The change names no option");
   for (Setting& setting : *settings) {

@@ -65,7 +65,8 @@ void add_vllm_requests(Families& families, const Counts& counts) {
   histogram("vllm:request_time_per_output_token_seconds", "(last - first token) / (tokens - 1).",
             &ClassCounts::per_token);
   histogram("vllm:e2e_request_latency_seconds", "End minus arrival.", &ClassCounts::duration);
-  histogram("vllm:request_queue_time_seconds", "From acceptance (in the queue) to admission.", &ClassCounts::queue_wait);
+  histogram("vllm:request_queue_time_seconds", "From acceptance (in the queue) to admission.",
+            &ClassCounts::queue_wait);
 }
 
 }  // namespace

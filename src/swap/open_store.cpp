@@ -57,7 +57,7 @@ Result<std::unique_ptr<SwapStore>> open_swap_store(const SwapOptions& options, s
                  "no memory for the swap arena's buffers of " + std::to_string(staging_bytes) + " bytes",
                  "kv.swap_staging_bytes"};
   }
-  SwapStoreInfo info{page_bytes, pages, {}, {}, (*medium)->description()};
+  SwapStoreInfo info{page_bytes, pages, {}, {}, (*medium)->description(), staging_bytes};
   auto store = ArenaStore::start(PageCodec(std::move(*medium), page_bytes, pages),
                                  StagingBuffers(std::move(staging), stride, each_way, pages), std::move(info), clock);
   if (!store) return store.error();

@@ -23,7 +23,8 @@ struct SwapStoreInfo {
   // How long a page takes out of and into a staging buffer, measured at the start.
   Duration out_time{0};
   Duration in_time{0};
-  std::string description;  // where the arena is, for people
+  std::string description;        // where the arena is, for people
+  std::size_t staging_bytes = 0;  // of the buffers of both ways
 };
 
 // A page's transfer is over. A page that came back with an error, or not as it left, has an error here.

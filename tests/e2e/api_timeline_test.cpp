@@ -38,7 +38,8 @@ TEST(ApiTimeline, AWholeAnswerSaysWhereItsTimeWentAndItsLifeCanBeLookedUp) {
   const std::string id = reply->header("x-request-id");
   const std::string timing = reply->header("x-takt-timing");
   EXPECT_TRUE(timing.starts_with("request=" + id + ", preparing=")) << timing;
-  for (const char* part : {", queue=", ", prefill=", ", decode=", ", ttft=", ", total=", ", cached_tokens=", ", preemptions=0"})
+  for (const char* part :
+       {", queue=", ", prefill=", ", decode=", ", ttft=", ", total=", ", cached_tokens=", ", preemptions=0"})
     EXPECT_NE(timing.find(part), std::string::npos) << timing;
   const json::object timeline = look_up(*server, id);
   EXPECT_EQ(timeline.at("state"), "ended");

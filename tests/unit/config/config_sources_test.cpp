@@ -210,6 +210,19 @@ TEST(Changes, WhatIsNoneIsRefused) {
   }
 }
 
+TEST(Changes, WhatIsNeitherAnObjectNorTomlIsToldWhatIsExpected) {
+  for (const char* body :
+       {"[1, 2]", R"([{"key": "scheduler.watermark", "value": 0.1}])", "\"text\"", "17", "true", "null", "<config/>",
+        "scheduler.watermark = = 0.1", "key: value", "scheduler.watermark=0.1&x=1"}) {
+    const auto settings = parse_change(body);
+    ASSERT_FALSE(settings) << body;
+    const std::string& message = settings.error().message;
+    EXPECT_NE(message.find("must be a JSON object"), std::string::npos) << message;
+    EXPECT_NE(message.find("or TOML"), std::string::npos) << message;
+    EXPECT_EQ(message.find("array") != std::string::npos, body[0] == '[') << message;
+  }
+}
+
 TEST(Changes, ALaterOneReplacesAnEarlierOneAndNullTakesItBack) {
   Settings posted = with_change({}, change(R"({"scheduler": {"step_target_ms": 30, "watermark": 0.2}})"));
   posted = with_change(std::move(posted), change(R"({"scheduler.step_target_ms": 40})"));

@@ -11,6 +11,7 @@
 
 #include "store_calls.h"
 #include "swap/arena_medium.h"
+#include "swap/page_codec.h"
 
 namespace takt {
 namespace {
@@ -139,6 +140,17 @@ TEST_F(OpenStore, LessThanAPageIsRefused) {
 TEST_F(OpenStore, APageHoldsTheAlignmentOfAllGroups) {
   const std::array<KvGroupInfo, 2> two = {KvGroupInfo{16, 8, 100}, KvGroupInfo{32, 4, 300}};
   EXPECT_EQ(swap_page_bytes(two), 2 * 100 + 300U);
+}
+
+// Buffers beyond what the arena can ever hold would be memory for nothing; the start says what there is.
+TEST_F(OpenStore, BuffersAreNoLargerThanTheArenaNeeds) {
+  const auto within = open_swap_store(options_, groups_, kPlenty, clock_);
+  ASSERT_TRUE(within.ok());
+  EXPECT_LE((*within)->info().staging_bytes, options_.staging_bytes);
+  options_.staging_bytes = std::size_t{64} << 20;
+  const auto cut = open_swap_store(options_, groups_, kPlenty, clock_);
+  ASSERT_TRUE(cut.ok());
+  EXPECT_EQ((*cut)->info().staging_bytes, 2 * (*cut)->info().pages * arena_stride((*cut)->info().page_bytes));
 }
 
 // Where direct I/O is refused, the page cache serves.
