@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "api/unsupported_fields.h"
+#include "core/sampling_limits.h"
 
 namespace takt::api {
 
@@ -13,12 +14,6 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
-constexpr double kMaxTemperature = 10.0;
-constexpr double kMaxPenalty = 2.0;
-constexpr double kMaxRepetitionPenalty = 10.0;
-constexpr double kMinRepetitionPenalty = 0.01;  // the penalty divides
-constexpr double kMinTypicalP = 0.000001;       // nothing would be left at 0
-constexpr double kMaxBias = 100.0;
 constexpr std::size_t kShownKeyBytes = 64;  // of a key, which is the caller's text
 
 float as_float(std::optional<double> value, float otherwise) {
@@ -70,7 +65,8 @@ void read_logit_bias(FieldReader& fields, const ApiOptions& limits, SamplingPara
     const auto parsed = std::from_chars(key.data(), key.data() + key.size(), token);
     if (parsed.ec != std::errc() || std::to_string(token) != std::string_view(member.key()) || token < 0) {
       entries.fail(key, "must have a token id as its key: a whole number from 0 to 2147483647");
-    } else if (std::string fault = number_fault(member.value(), -kMaxBias, kMaxBias); !fault.empty()) {
+    } else if (std::string fault = number_fault(member.value(), -SamplingLimits::kMaxBias, SamplingLimits::kMaxBias);
+               !fault.empty()) {
       entries.fail(key, std::move(fault));
     } else {
       sampling.logit_bias.push_back({token, static_cast<float>(member.value().to_number<double>())});
@@ -83,20 +79,24 @@ void read_sampling(FieldReader& fields, const ApiOptions& limits, SamplingParams
   const auto in = [&](double lowest, double highest) {
     return [&fields, lowest, highest](std::string_view name) { return fields.number(name, lowest, highest); };
   };
-  sampling.temperature = as_float(fields.number("temperature", 0.0, kMaxTemperature), sampling.temperature);
+  sampling.temperature =
+      as_float(fields.number("temperature", 0.0, SamplingLimits::kMaxTemperature), sampling.temperature);
   sampling.top_p = as_float(fields.number("top_p", 0.0, 1.0), sampling.top_p);
   // -1 is how some clients write "off".
   sampling.top_k =
       static_cast<std::int32_t>(std::max<std::int64_t>(fields.integer("top_k", -1, kMaxInt32).value_or(0), 0));
   sampling.min_p = as_float(fields.number("min_p", 0.0, 1.0), sampling.min_p);
-  sampling.typical_p = as_float(fields.number("typical_p", kMinTypicalP, 1.0), sampling.typical_p);
-  sampling.repetition_penalty = as_float(
-      either<double>(fields, "repetition_penalty", "repeat_penalty", in(kMinRepetitionPenalty, kMaxRepetitionPenalty)),
-      sampling.repetition_penalty);
+  sampling.typical_p = as_float(fields.number("typical_p", SamplingLimits::kMinTypicalP, 1.0), sampling.typical_p);
+  sampling.repetition_penalty =
+      as_float(either<double>(fields, "repetition_penalty", "repeat_penalty",
+                              in(SamplingLimits::kMinRepetitionPenalty, SamplingLimits::kMaxRepetitionPenalty)),
+               sampling.repetition_penalty);
   sampling.presence_penalty =
-      as_float(fields.number("presence_penalty", -kMaxPenalty, kMaxPenalty), sampling.presence_penalty);
+      as_float(fields.number("presence_penalty", -SamplingLimits::kMaxPenalty, SamplingLimits::kMaxPenalty),
+               sampling.presence_penalty);
   sampling.frequency_penalty =
-      as_float(fields.number("frequency_penalty", -kMaxPenalty, kMaxPenalty), sampling.frequency_penalty);
+      as_float(fields.number("frequency_penalty", -SamplingLimits::kMaxPenalty, SamplingLimits::kMaxPenalty),
+               sampling.frequency_penalty);
   sampling.penalty_last_n =
       static_cast<std::int32_t>(fields.integer("repeat_last_n", -1, kMaxInt32).value_or(sampling.penalty_last_n));
   sampling.penalize_prompt = fields.boolean("penalize_prompt").value_or(true);

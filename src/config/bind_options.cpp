@@ -175,8 +175,8 @@ void bind(OptionTable& table, api::ApiOptions& api) {
   table.add_integer("api.max_stops", api.max_stops, 0, 65536);
   table.add_integer("api.max_stop_bytes", api.max_stop_bytes, 1, 1 << 20);
   table.add_integer("api.max_stop_tokens", api.max_stop_tokens, 0, 65536);
-  table.add_integer("api.max_logit_biases", api.max_logit_biases, 0, 1 << 20);
-  table.add_integer("api.max_top_logprobs", api.max_top_logprobs, 0, 1000);
+  table.add_integer("api.max_logit_biases", api.max_logit_biases, 0, api::ApiOptions::Sampling::kMaxBiases);
+  table.add_integer("api.max_top_logprobs", api.max_top_logprobs, 0, api::ApiOptions::Sampling::kMaxTopLogprobs);
   table.add_integer("api.max_prompt_tokens", api.max_prompt_tokens, 1, kManyTokens);
   table.add_integer("api.max_name_bytes", api.max_name_bytes, 16, 1 << 20);
 }

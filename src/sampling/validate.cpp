@@ -4,17 +4,22 @@
 #include <sstream>
 #include <string>
 
+#include "core/sampling_limits.h"
+
 namespace takt {
 namespace {
 
+// In floats, as parameters are: what JSON says may lie a rounding beside.
 struct Range {
   const char* field;
   float value;
-  float lowest;
-  float highest;
+  double lowest;
+  double highest;
+
+  bool holds() const { return value >= static_cast<float>(lowest) && value <= static_cast<float>(highest); }
 };
 
-Error out_of_range(const std::string& field, float value, float lowest, float highest) {
+Error out_of_range(const std::string& field, float value, double lowest, double highest) {
   std::ostringstream message;
   message << "'" << field << "' must be from " << lowest << " to " << highest << ", not " << value;
   return Error::invalid(field, message.str());
@@ -25,16 +30,16 @@ Error out_of_range(const std::string& field, float value, float lowest, float hi
 Status validate(const SamplingParams& params) {
   using Limits = SamplingLimits;
   const std::array<Range, 7> ranges{{
-      {"temperature", params.temperature, 0.0F, Limits::kMaxTemperature},
-      {"top_p", params.top_p, 0.0F, 1.0F},
-      {"min_p", params.min_p, 0.0F, 1.0F},
-      {"typical_p", params.typical_p, Limits::kMinTypicalP, 1.0F},
+      {"temperature", params.temperature, 0.0, Limits::kMaxTemperature},
+      {"top_p", params.top_p, 0.0, 1.0},
+      {"min_p", params.min_p, 0.0, 1.0},
+      {"typical_p", params.typical_p, Limits::kMinTypicalP, 1.0},
       {"repetition_penalty", params.repetition_penalty, Limits::kMinRepetitionPenalty, Limits::kMaxRepetitionPenalty},
       {"presence_penalty", params.presence_penalty, -Limits::kMaxPenalty, Limits::kMaxPenalty},
       {"frequency_penalty", params.frequency_penalty, -Limits::kMaxPenalty, Limits::kMaxPenalty},
   }};
   for (const Range& range : ranges) {
-    if (!(range.value >= range.lowest && range.value <= range.highest)) {
+    if (!range.holds()) {
       return out_of_range(range.field, range.value, range.lowest, range.highest);
     }
   }
@@ -51,7 +56,7 @@ Status validate(const SamplingParams& params) {
                           "'logit_bias' has more than " + std::to_string(Limits::kMaxBiases) + " entries");
   }
   for (const LogitBias& bias : params.logit_bias) {
-    if (!(bias.bias >= -Limits::kMaxBias && bias.bias <= Limits::kMaxBias)) {
+    if (!Range{"logit_bias", bias.bias, -Limits::kMaxBias, Limits::kMaxBias}.holds()) {
       return out_of_range("logit_bias", bias.bias, -Limits::kMaxBias, Limits::kMaxBias);
     }
     if (bias.token < 0) return Error::invalid("logit_bias", "'logit_bias' has a negative token id");

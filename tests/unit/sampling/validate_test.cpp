@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "core/sampling_limits.h"
+
 namespace takt {
 namespace {
 
