@@ -435,8 +435,7 @@ const ExecutorCapabilities& Engine::capabilities() const {
 }
 
 std::uint32_t Engine::max_request_tokens() const {
-  const ExecutorCapabilities& caps = capabilities();
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(caps.context_tokens, pool_tokens(caps.groups)));
+  return longest_sequence(capabilities());
 }
 
 }  // namespace takt

@@ -76,10 +76,8 @@ std::uint32_t Lifecycle::reserve_of(const RequestRecord& record) const {
       break;
     case KvReserve::kWorstCase:
       return record.limit_tokens;
-    case KvReserve::kContext: {
-      const ExecutorCapabilities& caps = executor_.capabilities();
-      return static_cast<std::uint32_t>(std::min<std::uint64_t>(caps.context_tokens, pool_tokens(caps.groups)));
-    }
+    case KvReserve::kContext:
+      return longest_sequence(executor_.capabilities());
   }
   return 0;
 }

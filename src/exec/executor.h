@@ -4,6 +4,7 @@
 // queue, no block table, no count of computed tokens. KV blocks are addressed by (group, block) and hold whatever was last written to them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,6 +29,12 @@ struct ExecutorCapabilities {
   std::uint32_t depth = 1;               // steps that may be submitted before the first is collected
   std::vector<KvGroupInfo> groups;       // index = GroupId
 };
+
+// Tokens of the longest sequence that can be served, prompt and output: context and KV memory both bound it.
+inline std::uint32_t longest_sequence(const ExecutorCapabilities& capabilities) {
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(capabilities.context_tokens, pool_tokens(capabilities.groups)));
+}
 
 struct SequenceSpec {
   SequenceId id;
