@@ -8,7 +8,7 @@
 namespace takt {
 namespace {
 
-// As half floats and as floats a small positive number.
+// As half floats, as floats and as int8 with such scales a small positive number.
 constexpr std::byte kFilling{0x1c};
 constexpr std::uint32_t kTokenStride = 7919;
 
