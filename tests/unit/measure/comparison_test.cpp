@@ -63,10 +63,10 @@ TEST(Comparison, AWindowThatEndsALittleLaterIsNoDifferenceInGoodput) {
 }
 
 TEST(Comparison, GoodputThatIsHalfAsMuchIsADifferenceWhateverTheWindow) {
-  for (const double seconds : {200.0, 201.5}) {
+  for (const double end : {200.0, 201.5}) {
     auto worse = random_run(200, 0.2, 2);
     for (std::size_t i = 0; i < worse.samples.size(); i += 2) worse.samples[i].record.outcome = Outcome::kFailed;
-    worse.end = test::at_seconds(seconds);
+    worse.end = test::at_seconds(end);
     const auto comparison = compare(random_run(200, 0.1, 1), worse);
     const auto* goodput = find(comparison, "goodput");
     ASSERT_NE(goodput, nullptr);
