@@ -9,6 +9,7 @@
 #include "trace/line_source.h"
 #include "trace/number_text.h"
 #include "trace/rates.h"
+#include "trace/sorted_reader.h"
 #include "trace/summary.h"
 
 namespace takt::app {
@@ -160,7 +161,12 @@ std::string counts_report(const trace::ReadCounts& counts) {
 
 Result<std::string> trace_report(const std::string& path, const trace::ReadOptions& options) {
   auto reader = trace::open_trace(path, options);
-  if (reader) return request_report(**reader);
+  if (reader) {
+    // As they arrived: a capture has them as they ended.
+    if ((*reader)->origin().has_arrivals)
+      *reader = trace::sorted_by_arrival(std::move(*reader), trace::OnMalformed::kSkip);
+    return request_report(**reader);
+  }
   if (reader.error().code != ErrorCode::kInvalidArgument) return reader.error();
   const auto head = first_line_of(path);
   if (!head) return reader.error();
