@@ -1,12 +1,11 @@
 #include <toml++/toml.h>
 
-#include <cerrno>
-#include <fstream>
-#include <sstream>
-#include <system_error>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "base/dotted_keys.h"
+#include "base/small_file.h"
 #include "config/settings.h"
 
 namespace takt::config {
@@ -88,6 +87,9 @@ class TomlReader {
 }  // namespace
 
 Result<Settings> parse_toml(const std::string& text, const std::string& name) {
+  if (const std::size_t line = line_with_too_many_dots(text); line != 0)
+    return Error::invalid("config", name + ":" + std::to_string(line) + ": more than " +
+                                        std::to_string(kMostDotsOfALine) + " dots in a line");
   try {
     TomlReader reader(name);
     if (Status read = reader.read(toml::parse(text, name), "", 0); !read) return read.error();
@@ -99,16 +101,9 @@ Result<Settings> parse_toml(const std::string& text, const std::string& name) {
 }
 
 Result<Settings> read_toml_file(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kMaxFileBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad() || (!file && file.gcount() == 0 && errno != 0)) {
-    return Error{ErrorCode::kIo, path + ": " + std::generic_category().message(errno), "config"};
-  }
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > kMaxFileBytes) return Error::invalid("config", path + ": larger than 1 MiB");
-  return parse_toml(text, path);
+  const auto text = read_small_file(path, kMaxFileBytes, "config");
+  if (!text) return text.error();
+  return parse_toml(*text, path);
 }
 
 }  // namespace takt::config

@@ -1,12 +1,15 @@
 #include <toml++/toml.h>
 #include <sstream>
 
+#include "base/dotted_keys.h"
+#include "base/small_file.h"
 #include "load/load_settings.h"
 
 namespace takt::load {
 namespace {
 
 constexpr std::size_t kMostClassesOfAFile = 1000;
+constexpr std::size_t kMostFileBytes = 1024 * 1024;
 
 // As it would be written after NAME=.
 Result<std::string> value_text(const toml::node& value) {
@@ -59,8 +62,13 @@ Result<std::vector<ClassSettings>> read_tables(const toml::table& root, const st
 }  // namespace
 
 Result<std::vector<ClassSettings>> read_load_file(const std::string& path) {
+  const auto text = read_small_file(path, kMostFileBytes, "load");
+  if (!text) return text.error();
+  if (const std::size_t line = line_with_too_many_dots(*text); line != 0)
+    return Error::invalid("load", path + ":" + std::to_string(line) + ": more than " +
+                                      std::to_string(kMostDotsOfALine) + " dots in a line");
   try {
-    return read_tables(toml::parse_file(path), path);
+    return read_tables(toml::parse(*text, path), path);
   } catch (const toml::parse_error& error) {
     return Error::invalid(
         "load", path + ":" + std::to_string(error.source().begin.line) + ": " + std::string(error.description()));

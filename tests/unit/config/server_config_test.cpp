@@ -1,8 +1,11 @@
 #include "config/server_config.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <limits>
@@ -90,6 +93,32 @@ TEST(ServerConfig, ABrokenFileIsAnErrorWithItsLine) {
   EXPECT_FALSE(error_of("[http]\nport = 1\nport = 2\n").empty());
   EXPECT_FALSE(error_of(std::string(10000, '[')).empty());
   EXPECT_FALSE(error_of("\xff\xfe").empty());
+}
+
+// The library recurses into each part of a key: 50,000 of them ended the process.
+TEST(ServerConfig, KeysOfVeryManyPartsAreRefused) {
+  const auto chain = [](std::size_t parts) {
+    std::string key = "a";
+    for (std::size_t i = 1; i < parts; ++i) key += ".a";
+    return key;
+  };
+  const std::string refused = "takt.toml:2: more than 64 dots in a line";
+  EXPECT_EQ(error_of("\n" + chain(50'000) + " = 1\n"), refused);
+  EXPECT_EQ(error_of("\n[" + chain(50'000) + "]\n"), refused);
+  EXPECT_EQ(error_of("\nx = [{" + chain(50'000) + " = 1}]\n"), refused);
+  std::string nested;
+  for (int i = 0; i < 300; ++i) nested += "x = [{" + chain(60) + " = [\n{";
+  EXPECT_FALSE(error_of(nested).empty());
+  EXPECT_EQ(error_of("# " + std::string(100, '.') + "\n"), "");
+}
+
+TEST(ServerConfig, APipeIsNotWaitedFor) {
+  const auto path = std::filesystem::temp_directory_path() / ("takt-config-pipe-" + std::to_string(::getpid()));
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const auto read = read_toml_file(path);
+  std::filesystem::remove(path);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().message, path.string() + ": is not a regular file");
 }
 
 TEST(ServerConfig, AFileThatCannotBeReadIsAnErrorThatNamesIt) {
