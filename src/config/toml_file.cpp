@@ -11,7 +11,7 @@
 namespace takt::config {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = 1024 * 1024;
+constexpr std::size_t kMaxFileBytes = std::size_t{1024} * 1024;
 constexpr std::size_t kMostTableDepth = 8;
 
 // False for what no option can be: tables, dates, lists of other things than texts.

@@ -9,7 +9,7 @@ namespace takt::load {
 namespace {
 
 constexpr std::size_t kMostClassesOfAFile = 1000;
-constexpr std::size_t kMostFileBytes = 1024 * 1024;
+constexpr std::size_t kMostFileBytes = std::size_t{1024} * 1024;
 
 // As it would be written after NAME=.
 Result<std::string> value_text(const toml::node& value) {
