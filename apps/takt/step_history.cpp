@@ -55,8 +55,8 @@ std::vector<StepCell> StepHistory::cells() const {
   for (const auto& [id, lives] : state_.live) {
     StepCell cell{id, lives.added.request, lives.added.choice, lives.added.facts.tier};
     const auto& entries = planned_->plan.entries;
-    const auto entry =
-        std::find_if(entries.begin(), entries.end(), [&](const PlanEntry& e) { return e.sequence == id; });
+    const auto entry = std::find_if(entries.begin(), entries.end(),
+                                    [&, sequence = id](const PlanEntry& e) { return e.sequence == sequence; });
     if (entry != entries.end()) {
       const bool row = entry->token_count == 1 && !entry->admits && entry->samples;
       cell.state = row ? CellState::kDecode : CellState::kPrefill;
