@@ -24,7 +24,7 @@ def computed_tokens(url):
 
 
 def measure(given, name, seconds, classes):
-    """The report of a run, and the tokens a second that the server computed in the run's middle."""
+    """The report of a run, and the tokens a second that the server computed in the run's middle (a window of wall time: hence the sleeps)."""
     options = [part for one in classes for part in ("--class", one)] + ["--duration", str(seconds), "--warm-up", str(WARM_UP), "--drain", "1"]
     with Server() as server, concurrent.futures.ThreadPoolExecutor() as pool:
         load = pool.submit(run, given.out, name, server.url, *options)
