@@ -48,8 +48,9 @@ Result<ServableModel> script_model(const ModelSource& source, const Clock& clock
 }
 
 std::string kv_note(const MemoryPlan& plan, KvType type) {
-  std::string note = "KV: " + std::string(kv_type_name(type)) + ", " + std::to_string(plan.kv_blocks) + " blocks of " + std::to_string(plan.kv_block_tokens) +
-                     " tokens, " + readable_bytes(plan.kv_bytes()) + "; conversations whose memory fits at once:";
+  std::string note = "KV: " + std::string(kv_type_name(type)) + ", " + std::to_string(plan.kv_blocks) + " blocks of " +
+                     std::to_string(plan.kv_block_tokens) + " tokens, " + readable_bytes(plan.kv_bytes()) +
+                     "; conversations whose memory fits at once:";
   for (const std::uint32_t tokens : {1024U, 4096U, 32768U}) {
     if (tokens > plan.context_tokens) continue;
     note += ' ';

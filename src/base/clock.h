@@ -11,8 +11,12 @@ using Duration = std::chrono::nanoseconds;
 // Nanoseconds on a monotonic scale; only differences mean something.
 using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 
-inline double to_seconds(Duration d) { return std::chrono::duration<double>(d).count(); }
-inline Duration from_seconds(double s) { return Duration(static_cast<std::int64_t>(s * 1e9)); }
+inline double to_seconds(Duration d) {
+  return std::chrono::duration<double>(d).count();
+}
+inline Duration from_seconds(double s) {
+  return Duration(static_cast<std::int64_t>(s * 1e9));
+}
 
 class Clock {
  public:

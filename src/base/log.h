@@ -7,7 +7,8 @@
 
 namespace takt {
 
-// level: trace | debug | info | warning | error | critical | off. Logs go to standard error. Returns false for an unknown level.
+// level: trace | debug | info | warning | error | critical | off. Logs go to standard error. Returns false for an
+// unknown level.
 bool set_up_logging(std::string_view level);
 
 }  // namespace takt

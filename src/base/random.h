@@ -1,5 +1,6 @@
-// Counter-based random numbers: a value is a pure function of (key, counter), so a draw never depends on what was drawn before,
-// on batch mates or on threads. Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11, section 3.3).
+// Counter-based random numbers: a value is a pure function of (key, counter), so a draw never depends on what was drawn
+// before, on batch mates or on threads. Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
+// SC'11, section 3.3).
 #pragma once
 
 #include <array>

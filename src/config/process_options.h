@@ -14,7 +14,7 @@ struct ProcessOptions {
   std::vector<std::string> models;  // paths, names known to the store, or fake:SCRIPT; empty: the default model
   Duration drain = std::chrono::seconds(30);
   std::string log_level = "info";
-  std::string step_log;              // path; empty: off
+  std::string step_log;  // path; empty: off
   std::size_t step_log_bytes = std::size_t{64} * 1024 * 1024;
   std::size_t step_log_files = 4;
   std::string metrics_compat;        // "vllm": metrics also under vLLM's names; empty: off

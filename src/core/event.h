@@ -150,8 +150,8 @@ struct StepFailed {
 
 struct Event {
   TimePoint at;
-  std::variant<Accepted, Admitted, Seated, TokenSampled, PromptScored, Preempted, TailTaken, SwapLost, ChoiceFinished, Closed,
-               Delivered, StepCommitted, IdleWhileWorkWaits, StepFailed>
+  std::variant<Accepted, Admitted, Seated, TokenSampled, PromptScored, Preempted, TailTaken, SwapLost, ChoiceFinished,
+               Closed, Delivered, StepCommitted, IdleWhileWorkWaits, StepFailed>
       what;
 };
 

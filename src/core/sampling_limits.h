@@ -8,7 +8,7 @@ namespace takt {
 
 struct SamplingLimits {
   static constexpr double kMaxTemperature = 10.0;
-  static constexpr double kMaxPenalty = 2.0;            // presence and frequency, either sign
+  static constexpr double kMaxPenalty = 2.0;             // presence and frequency, either sign
   static constexpr double kMinRepetitionPenalty = 0.01;  // it divides
   static constexpr double kMaxRepetitionPenalty = 10.0;
   static constexpr double kMinTypicalP = 1e-6;  // nothing would be left at 0

@@ -22,11 +22,11 @@ struct SamplingParams {
   float repetition_penalty = 1.0F;  // 1: off
   float presence_penalty = 0.0F;
   float frequency_penalty = 0.0F;
-  std::int32_t penalty_last_n = 64;     // tokens looked back on by the penalties; 0: off, -1: the whole context
-  bool penalize_prompt = true;          // prompt tokens count for the penalties
+  std::int32_t penalty_last_n = 64;  // tokens looked back on by the penalties; 0: off, -1: the whole context
+  bool penalize_prompt = true;       // prompt tokens count for the penalties
   std::vector<LogitBias> logit_bias;
-  std::uint64_t seed = 0;               // always set before the engine sees it
-  std::int32_t top_logprobs = -1;       // -1: no logprobs; 0: the chosen token's only; k: and the k best
+  std::uint64_t seed = 0;          // always set before the engine sees it
+  std::int32_t top_logprobs = -1;  // -1: no logprobs; 0: the chosen token's only; k: and the k best
 };
 
 }  // namespace takt

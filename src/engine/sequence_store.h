@@ -40,8 +40,8 @@ struct RequestRecord {
   std::uint32_t choices_left = 0;
   bool admitted = false;
   std::uint32_t cached_tokens = 0;
-  std::uint32_t preemptions = 0;  // of choices that are over
-  WaitTimes waited{};             // of choices that are over
+  std::uint32_t preemptions = 0;   // of choices that are over
+  WaitTimes waited{};              // of choices that are over
   std::uint32_t prompt_steps = 0;  // that computed prompt tokens of the first choice
 
   RequestPhase phase() const;

@@ -1,4 +1,5 @@
-// An executor without a model: its tokens are a function of what its KV blocks hold, so a wrong block table, position or order gives wrong tokens.
+// An executor without a model: its tokens are a function of what its KV blocks hold, so a wrong block table, position
+// or order gives wrong tokens.
 #pragma once
 
 #include <functional>
@@ -17,9 +18,10 @@ SpendTime advance(ManualClock& clock);
 
 // `clock` and what `spend` refers to outlive the executor.
 //
-// A cell of a block holds the token id and position last written to it. Every step writes its tokens through the block tables, checks that all earlier
-// positions were written in every group, and draws the next token from a hash of the history read back from the blocks, the position and (unless
-// greedy) the seed. Logprobs are made up from the same hash. An entry whose history cannot be read back fails.
+// A cell of a block holds the token id and position last written to it. Every step writes its tokens through the block
+// tables, checks that all earlier positions were written in every group, and draws the next token from a hash of the
+// history read back from the blocks, the position and (unless greedy) the seed. Logprobs are made up from the same
+// hash. An entry whose history cannot be read back fails.
 std::unique_ptr<Executor> make_fake_executor(FakeScript script, const Clock& clock, SpendTime spend);
 
 }  // namespace takt

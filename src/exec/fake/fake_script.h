@@ -51,8 +51,8 @@ struct FakeScript {
 };
 
 // `script` as after "fake:": key=value pairs separated by commas; a comma, equals sign or backslash in a value is
-// written with a backslash before it. Keys: text, length, bytes_per_token, step_ms, step_us, token_us, attended_ns, copy_us,
-// fail_step, fail (once | always | submit | throw | entry | unsampled | fatal | stall), stall_ms, context,
+// written with a backslash before it. Keys: text, length, bytes_per_token, step_ms, step_us, token_us, attended_ns,
+// copy_us, fail_step, fail (once | always | submit | throw | entry | unsampled | fatal | stall), stall_ms, context,
 // block_tokens, blocks, groups, seqs, step_tokens. Errors name the key.
 Result<FakeScript> parse_fake_script(std::string_view script);
 

@@ -106,7 +106,8 @@ TEST(EngineAnswers, APromptThatIsComputedInSeveralStepsIsClosedWithTheirNumber) 
   std::uint32_t with_prompt = 0;
   const SequenceId first = h.events.steps.front().plan.entries.front().sequence;
   for (const StepCommitted& step : h.events.steps) {
-    for (const PlanEntry& entry : step.plan.entries) with_prompt += entry.sequence == first && entry.first_position < 200;
+    for (const PlanEntry& entry : step.plan.entries)
+      with_prompt += entry.sequence == first && entry.first_position < 200;
   }
   EXPECT_GE(with_prompt, 4U);
   EXPECT_EQ(h.events.of(1).closed->prompt_steps, with_prompt);

@@ -67,8 +67,9 @@ TEST(SteadyState, AStepOfKernelsAllocatesNothingOnceWarm) {
       for (const PackedMatrix& matrix : matrices) ok = ok && matmul(compute, matrix, activations, out_view).ok();
       ok = ok && store_keys_values(compute, cache, 0, sequences, kv_view, kv_view).ok();
       ok = ok && attend(compute, cache, {0, 4, 0.1F}, sequences, x_view, out_view, workspace).ok();
-      ok = ok &&
-           activations.assign_normalised(compute, out_view, x.data(), 1e-5F, out_view, ActivationFormats::kBlock32).ok();
+      ok =
+          ok &&
+          activations.assign_normalised(compute, out_view, x.data(), 1e-5F, out_view, ActivationFormats::kBlock32).ok();
       ok = ok && activations.assign_gated(compute, out_view, x_view, ActivationFormats::kBlock32).ok();
       add(compute, out_view, x_view);
       return ok;
