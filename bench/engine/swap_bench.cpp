@@ -2,17 +2,19 @@
 //
 //   swap MODEL.gguf [--streams N] [--victim TOKENS] [--rounds N] [--swap-path DIR] [--threads N]
 //
-// Streams decode; a batch sequence with a long prompt decodes beside them. A realtime prompt takes its blocks, gets a
-// few tokens and ends, and the victim comes back; so round by round, with and without an arena. Steps with the streams'
-// rows alone are compared: those before the victim came and after it went, and those while it is out or comes back. The
-// streams' contexts grow meanwhile, so each of the latter is held against the line through the former, over attended
+// Streams decode, each followed by another when it ends; a batch sequence with a long prompt decodes beside them. A
+// realtime prompt takes its blocks, gets a few tokens and ends, and the victim comes back; so round by round, with and
+// without an arena. Steps with the streams' rows alone are compared: those without any victim, before it came and after
+// it went, and those while it is out or comes back, each held against the line through the former over attended
 // positions.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/cpu_topology.h"
@@ -28,11 +30,13 @@ namespace {
 constexpr std::uint64_t kSeed = 0xCADE;
 constexpr std::uint32_t kStreamPrompt = 64;
 constexpr std::uint32_t kChatOutput = 4;
-constexpr std::uint32_t kQuietSteps = 40;
-constexpr std::uint32_t kVictimTokens = 4;  // that it gets before it is preempted, and after
+constexpr std::uint32_t kStreamOutput = 400;
+constexpr std::uint32_t kQuietSteps = 500;    // before the victim comes, and after it went
+constexpr std::uint32_t kVictimTokens = 4;    // that it gets before it is preempted, and after
+constexpr std::uint32_t kVictimOutput = 400;  // more than it gets
+constexpr double kPoolOfVictim = 1.25;        // blocks beside the streams', in the victim's
+constexpr std::uint64_t kFirstStream = 1000;  // identifiers from here on are streams'
 constexpr int kMostSteps = 5000;
-// Prompt tokens of a step beside streams, at least: says how far the streams grow while the chat's prompt is computed.
-constexpr std::uint32_t kChunk = 8;
 
 struct Arguments {
   std::string model;
@@ -54,13 +58,26 @@ struct StepTimes {
   std::vector<double> ms;
 };
 
-// Of `ms` to the line through the medians of `first` and `last`, at the median.
-double median_ratio(const StepTimes& times, const StepTimes& first, const StepTimes& last) {
-  const double from = median(first.attended);
-  const double slope = (median(last.ms) - median(first.ms)) / std::max(1.0, median(last.attended) - from);
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) /
+         static_cast<double>(std::max<std::size_t>(1, values.size()));
+}
+
+// Median of `times` in parts of what the least-squares line through `quiet` says for their contexts.
+double median_ratio(const StepTimes& times, const StepTimes& quiet) {
+  const double attended = mean(quiet.attended);
+  const double ms = mean(quiet.ms);
+  double products = 0.0;
+  double squares = 0.0;
+  for (std::size_t i = 0; i < quiet.ms.size(); ++i) {
+    const double x = quiet.attended[i] - attended;
+    products += x * (quiet.ms[i] - ms);
+    squares += x * x;
+  }
+  const double slope = squares > 0.0 ? products / squares : 0.0;
   std::vector<double> ratios;
   for (std::size_t i = 0; i < times.ms.size(); ++i)
-    ratios.push_back(times.ms[i] / (median(first.ms) + slope * (times.attended[i] - from)));
+    ratios.push_back(times.ms[i] / (ms + slope * (times.attended[i] - attended)));
   return median(std::move(ratios));
 }
 
@@ -78,13 +95,15 @@ class Watch final : public EventSink {
     }
   }
   void chat_is(RequestId chat) { chat_ = chat; }
-  void victim_is_gone() { quiet_ = &after; }
+  void victim_comes() { victim_is_here_ = true; }
+  void victim_went() { victim_is_here_ = false; }
+  // Streams that ended since the last call.
+  std::uint32_t take_ended() { return std::exchange(ended_, 0); }
   bool is_out() const { return out_; }
   std::uint32_t victim_tokens() const { return victim_tokens_; }
 
-  StepTimes before;                // the victim came
+  StepTimes quiet;                 // without a victim
   StepTimes moving;                // while the victim is out or comes back
-  StepTimes after;                 // the victim went
   std::vector<double> resumed_ms;  // from the chat's end to the victim's next token; 0 where that came first
   double worst_copy_step_ms = 0.0;
   std::uint32_t swapped = 0;
@@ -112,21 +131,22 @@ class Watch final : public EventSink {
     const double ms = to_seconds(step.measured) * 1e3;
     if (f.swapped_blocks > 0) worst_copy_step_ms = std::max(worst_copy_step_ms, ms);
     const bool streams_alone = f.tokens == f.decode_rows && f.decode_rows == streams_;
-    if (!streams_alone) return;
-    StepTimes& times = out_ ? moving : *quiet_;
+    if (!streams_alone || (victim_is_here_ && !out_)) return;
+    StepTimes& times = out_ ? moving : quiet;
     times.attended.push_back(static_cast<double>(f.attended_positions));
     times.ms.push_back(ms);
   }
-  // Its blocks are free again.
   void note(const Closed& event, TimePoint at) {
-    if (event.request == chat_) room_since_ = at;
+    if (event.request == chat_) room_since_ = at;  // its blocks are free again
+    ended_ += event.request >= RequestId(kFirstStream) ? 1 : 0;
   }
 
   const RequestId victim_;
   const std::uint32_t streams_;
   RequestId chat_;
-  StepTimes* quiet_ = &before;
+  bool victim_is_here_ = false;
   bool out_ = false;
+  std::uint32_t ended_ = 0;
   std::uint32_t victim_tokens_ = 0;
   std::optional<TimePoint> room_since_;
 };
@@ -146,19 +166,12 @@ EngineRequest make_request(std::uint64_t id, std::uint32_t prompt, std::uint32_t
   return request;
 }
 
-// Of a stream that lasts to the end: three long prompts a round go by.
-std::uint32_t stream_tokens(const Arguments& arguments) {
-  return kStreamPrompt + 2 * kQuietSteps + (arguments.rounds * 3 + 1) * 2 * arguments.victim / kChunk;
-}
-
-// A prompt that takes all the victim has, and leaves the streams what they grow by meanwhile.
-std::uint32_t chat_prompt(const Arguments& arguments, const Engine& engine, std::uint32_t victim_tokens) {
+// A prompt that takes all the victim has, and leaves the streams what they may grow by.
+std::uint32_t chat_prompt(const Arguments& arguments, const Engine& engine) {
   const std::uint32_t block = engine.capabilities().groups[0].block_tokens;
-  const std::uint32_t reachable = engine.status().blocks_total - engine.status().blocks_owned + victim_tokens / block;
-  // Of each token of the prompt, so much of a token that streams grow by.
-  const double share = 1.0 + static_cast<double>(arguments.streams) / kChunk;
-  const auto tokens = static_cast<std::uint32_t>(reachable * block / share);
-  return std::min(tokens, engine.max_request_tokens() - kChatOutput);
+  const std::uint32_t streams = arguments.streams * (kStreamPrompt + kStreamOutput + block);
+  const std::uint32_t all = engine.status().blocks_total * block;
+  return std::min(all - std::min(all, streams + kChatOutput), engine.max_request_tokens() - kChatOutput);
 }
 
 struct Mode {
@@ -176,12 +189,41 @@ struct Bench {
   SteadyClock clock;
   std::unique_ptr<Watch> watch;
   std::unique_ptr<Engine> engine;
+  std::uint64_t next_stream = kFirstStream;
+
+  Status start_streams(std::uint32_t count) {
+    for (; count > 0; --count) {
+      Status sent = engine->submit(make_request(next_stream++, kStreamPrompt, kStreamOutput, *engine, clock.now()));
+      if (!sent) return sent;
+    }
+    return {};
+  }
+  Status step() {
+    engine->step();
+    return start_streams(watch->take_ended());
+  }
+  Status steps(std::uint32_t count) {
+    Status done;
+    for (; count > 0 && done; --count) done = step();
+    return done;
+  }
+  template <typename Condition>
+  Status step_until(Condition condition) {
+    Status done;
+    for (int i = 0; i < kMostSteps && done && !condition(); ++i) done = step();
+    if (!done || condition()) return done;
+    return Error::internal("what should come did not within " + std::to_string(kMostSteps) + " steps");
+  }
+  Status victim_gets(std::uint32_t count) {
+    return step_until([&, goal = watch->victim_tokens() + count] { return watch->victim_tokens() >= goal; });
+  }
 };
 
 Status set_up(const Arguments& arguments, const Mode& mode, Bench& bench) {
   CpuExecutorOptions compute;
   compute.threads = arguments.threads;
-  compute.kv_blocks = (arguments.streams * stream_tokens(arguments) + 2 * arguments.victim) / compute.block_tokens;
+  const std::uint32_t streams = arguments.streams * (kStreamPrompt + kStreamOutput + compute.block_tokens);
+  compute.kv_blocks = (streams + static_cast<std::uint32_t>(kPoolOfVictim * arguments.victim)) / compute.block_tokens;
   auto executor = CpuExecutor::load(arguments.model, compute, bench.clock);
   if (!executor) return executor.error();
   std::unique_ptr<SwapStore> store;
@@ -208,52 +250,49 @@ Status set_up(const Arguments& arguments, const Mode& mode, Bench& bench) {
   return {};
 }
 
+// The victim is preempted for a chat and comes back, as often as there are rounds; prompt tokens computed for chats.
+Result<std::uint64_t> preempt_and_resume(const Arguments& arguments, Bench& bench) {
+  Watch& watch = *bench.watch;
+  std::uint64_t prompt_tokens = 0;
+  for (std::uint32_t round = 0; round < arguments.rounds; ++round) {
+    const std::uint64_t id = 100 + round;
+    const std::uint32_t prompt = chat_prompt(arguments, *bench.engine);
+    watch.chat_is(RequestId(id));
+    if (Status sent = bench.engine->submit(make_request(id, prompt, kChatOutput, *bench.engine, bench.clock.now()));
+        !sent)
+      return sent.error();
+    prompt_tokens += prompt;
+    if (Status out = bench.step_until([&] { return watch.is_out(); }); !out) return out.error();
+    if (Status back = bench.step_until([&] { return !watch.is_out(); }); !back) return back.error();
+    if (Status got = bench.victim_gets(kVictimTokens); !got) return got.error();
+  }
+  return prompt_tokens;
+}
+
 Status run(const Arguments& arguments, const Mode& mode) {
   Bench bench;
   if (Status ready = set_up(arguments, mode, bench); !ready) return ready;
   Engine& engine = *bench.engine;
   Watch& watch = *bench.watch;
-  const auto step_until = [&](auto condition) {
-    for (int i = 0; i < kMostSteps && !condition(); ++i) engine.step();
-    return condition()
-               ? Status()
-               : Status(Error::internal("what should come did not within " + std::to_string(kMostSteps) + " steps"));
-  };
-  const auto victim_gets = [&](std::uint32_t count) {
-    return step_until([&, goal = watch.victim_tokens() + count] { return watch.victim_tokens() >= goal; });
-  };
-  const std::uint32_t endless = stream_tokens(arguments) - kStreamPrompt;
-  for (std::uint64_t id = 2; id < 2 + arguments.streams; ++id) {
-    if (Status sent = engine.submit(make_request(id, kStreamPrompt, endless, engine, bench.clock.now())); !sent)
-      return sent;
-  }
-  for (std::uint32_t i = 0; i < kQuietSteps; ++i) engine.step();
-  EngineRequest victim = make_request(1, arguments.victim, endless, engine, bench.clock.now());
+  if (Status sent = bench.start_streams(arguments.streams); !sent) return sent;
+  if (Status done = bench.steps(kQuietSteps); !done) return done;
+  watch.victim_comes();
+  EngineRequest victim = make_request(1, arguments.victim, kVictimOutput, engine, bench.clock.now());
   victim.labels.tier = Tier::kBatch;
   if (Status sent = engine.submit(std::move(victim)); !sent) return sent;
   const TimePoint start = bench.clock.now();
   const std::uint64_t tokens_before = watch.tokens;
-  std::uint64_t prompt_tokens = arguments.victim;
-  if (Status got = victim_gets(kVictimTokens); !got) return got;
-  for (std::uint32_t round = 0; round < arguments.rounds; ++round) {
-    const std::uint64_t id = 100 + round;
-    const std::uint32_t prompt = chat_prompt(arguments, engine, arguments.victim);
-    watch.chat_is(RequestId(id));
-    if (Status sent = engine.submit(make_request(id, prompt, kChatOutput, engine, bench.clock.now())); !sent)
-      return sent;
-    prompt_tokens += prompt;
-    if (Status out = step_until([&] { return watch.is_out(); }); !out) return out;
-    if (Status back = step_until([&] { return !watch.is_out(); }); !back) return back;
-    if (Status got = victim_gets(kVictimTokens); !got) return got;
-  }
-  const double seconds = to_seconds(bench.clock.now() - start);
-  const double rate = static_cast<double>(prompt_tokens + watch.tokens - tokens_before) / seconds;
+  if (Status got = bench.victim_gets(kVictimTokens); !got) return got;
+  const Result<std::uint64_t> chats = preempt_and_resume(arguments, bench);
+  if (!chats) return chats.error();
+  const std::uint64_t tokens = arguments.victim + *chats + watch.tokens - tokens_before;
+  const double rate = static_cast<double>(tokens) / to_seconds(bench.clock.now() - start);
   engine.cancel(RequestId(1), CancelCause::kClientGone);
   engine.step();
-  watch.victim_is_gone();
-  for (std::uint32_t i = 0; i < kQuietSteps; ++i) engine.step();
-  std::printf("%-13s %9.2f %9.2f %12.2f %7.3f %12.2f %12.0f %9u %11u %9.1f\n", mode.name, median(watch.before.ms),
-              median(watch.after.ms), median(watch.moving.ms), median_ratio(watch.moving, watch.before, watch.after),
+  watch.victim_went();
+  if (Status done = bench.steps(kQuietSteps); !done) return done;
+  std::printf("%-13s %8.2f %12.2f %6zu %7.3f %13.2f %10.0f %8u %10u %9.1f\n", mode.name, median(watch.quiet.ms),
+              median(watch.moving.ms), watch.moving.ms.size(), median_ratio(watch.moving, watch.quiet),
               watch.worst_copy_step_ms, median(watch.resumed_ms), watch.swapped, watch.recomputed, rate);
   std::fflush(stdout);
   engine.stop();
@@ -262,7 +301,7 @@ Status run(const Arguments& arguments, const Mode& mode) {
 
 int run_all(const Arguments& arguments) {
   std::printf("%u streams, a victim of %u tokens, %u rounds\n", arguments.streams, arguments.victim, arguments.rounds);
-  std::printf("%-13s %9s %9s %12s %7s %12s %12s %9s %11s %9s\n", "", "before ms", "after ms", "preempted ms", "ratio",
+  std::printf("%-13s %8s %12s %6s %7s %13s %10s %8s %10s %9s\n", "", "quiet ms", "preempted ms", "steps", "ratio",
               "worst copy ms", "resumed ms", "swapped", "recomputed", "tokens/s");
   for (const Mode& mode : kModes) {
     if (const Status done = run(arguments, mode); !done) {
