@@ -29,8 +29,9 @@ EngineOptions with_wide_doors(EngineOptions options) {
   return options;
 }
 
-FakeScript virtual_machine(std::uint32_t blocks, Duration per_token) {
+FakeScript virtual_machine(const EngineOptions& options, std::uint32_t blocks, Duration per_token) {
   FakeScript script;
+  script.max_sequences = options.sched.max_sequences;
   script.step_cost = milliseconds(8);
   script.token_cost = per_token;
   script.attended_cost = std::chrono::nanoseconds(20);
@@ -113,7 +114,7 @@ Machine::Machine(const Place& place, const EngineOptions& options, std::uint32_t
     auto manual = std::make_unique<ManualClock>();
     manual_ = manual.get();
     clock_ = std::move(manual);
-    executor = make_fake_executor(virtual_machine(blocks, per_token), *clock_, advance(*manual_));
+    executor = make_fake_executor(virtual_machine(options, blocks, per_token), *clock_, advance(*manual_));
   }
   vocabulary_ = executor->capabilities().vocab_size;
   auto engine = Engine::create(std::move(executor), *clock_, all, {&watch}, std::move(step_time));

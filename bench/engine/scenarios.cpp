@@ -244,7 +244,7 @@ void more_chats_than_the_beat_has_room_for(const Place& place) {
     o.sched.max_sequences = 256;
     o.sched.decode_share = share;
     Machine m(place, o, 16384, milliseconds(1));
-    for (int i = 0; i < 200; ++i) m.ask({"chat", 100, 150});
+    for (int i = 0; i < 200; ++i) m.ask({"chat", 16, 400});
     m.run(seconds(2));
     std::uint32_t most = 0;
     const TimePoint start = m.now();
