@@ -95,6 +95,7 @@ void Watch::note(TimePoint at, const Closed& e) {
 
 void Watch::note(TimePoint, const StepCommitted& e) {
   overruns += e.plan.beat_overrun ? 1 : 0;
+  computed += e.plan.features.tokens - e.plan.features.padding_rows;
   const AdmissionPressure& pressure = e.plan.pressure;
   most_share_lost = std::max(most_share_lost, 1.0 - std::min(pressure.batch_share, pressure.realtime_share));
 }

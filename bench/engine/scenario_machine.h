@@ -34,6 +34,7 @@ class Watch final : public EventSink {
   std::uint32_t ended = 0;
   double most_share_lost = 0.0;  // of admission, by the cascade breaker
   std::uint32_t overruns = 0;    // steps whose rows alone exceeded the budget
+  std::uint64_t computed = 0;    // rows
 
  private:
   struct Request {

@@ -258,6 +258,46 @@ void more_chats_than_the_beat_has_room_for(const Place& place) {
   }
 }
 
+// What tiers promise: the chats' TTFT at most twice that of an idle machine, gaps at most 1.25 times the planned step,
+// and in all nine tenths of what batch work alone computes.
+void chats_beside_a_full_house(const Place& place) {
+  title("Chats beside a full house of batch work",
+        "| | chats | TTFT p50 ms | p90 | p99 | ITL p50 ms | p90 | p99 | computed tokens/s |");
+  struct Case {
+    const char* name;
+    std::uint32_t chats;
+    std::uint32_t batch;
+  };
+  constexpr double kChatsPerSecond = 2.0;
+  const std::uint32_t all = place.live() ? 200 : 10'000;
+  const Duration batch_alone = place.live() ? seconds(30) : seconds(300);
+  for (const Case& c : {Case{"batch alone", 0, 48}, Case{"chats alone", all, 0}, Case{"both", all, 48}}) {
+    Machine m(place, EngineOptions{});
+    std::uint32_t asked = 0;
+    std::uint32_t chats = 0;
+    TimePoint next = m.now();
+    const auto arrive = [&] {
+      for (; asked < c.batch + m.of("batch").done_ms.size(); ++asked) m.ask({"batch", 300, 400, Tier::kBatch});
+      for (; chats < c.chats && m.now() >= next; ++chats) {
+        const auto draw = [&](std::uint64_t which) { return uniform01(0xC4A7, std::uint64_t{3} * chats + which); };
+        const auto prompt = 100 + static_cast<std::uint32_t>(200 * draw(0));
+        m.ask({"chat", prompt, 30 + static_cast<std::uint32_t>(70 * draw(1))});
+        next += from_seconds(-std::log1p(-draw(2)) / kChatsPerSecond);
+      }
+    };
+    const TimePoint start = m.now();
+    const auto is_over = [&] {
+      return c.chats == 0 ? m.now() - start >= batch_alone : m.of("chat").done_ms.size() >= c.chats;
+    };
+    m.run_until(is_over, arrive);
+    const Times& of = m.of("chat");
+    std::printf("| %s | %u | %.0f | %.0f | %.0f | %.1f | %.1f | %.1f | %.0f |\n", c.name, c.chats,
+                quantile(of.first_ms, 0.5), quantile(of.first_ms, 0.9), quantile(of.first_ms, 0.99),
+                quantile(of.gap_ms, 0.5), quantile(of.gap_ms, 0.9), quantile(of.gap_ms, 0.99),
+                static_cast<double>(m.watch.computed) / to_seconds(m.now() - start));
+  }
+}
+
 void one_stream_against_eight(const Place& place) {
   title("One stream against eight", "| streams | tokens/s of each | in all | ITL p50 ms |");
   for (const int streams : {1, 8}) {
@@ -382,6 +422,7 @@ constexpr Scenario kScenarios[] = {
     {"cascade-and-recovery", cascade_and_recovery},
     {"dashboard-beside-a-night-job", dashboard_beside_a_night_job},
     {"voice-beside-a-sweep", voice_beside_a_sweep},
+    {"chats-beside-a-full-house", chats_beside_a_full_house},
     {"more-chats-than-the-beat-has-room-for", more_chats_than_the_beat_has_room_for},
     {"one-stream-against-eight", one_stream_against_eight},
     {"family-evening", family_evening},
