@@ -50,8 +50,20 @@ bool BlockMoves::give_up_tail(const PlanDrop& drop, std::uint32_t computed) {
   return false;
 }
 
+// Until it is given back, what the plan's newcomers find in the prefix cache is not evicted.
+Result<Reservation> BlockMoves::hold_prefixes(const StepPlan& plan) {
+  prefixes_.clear();
+  for (const PlanEntry& entry : plan.entries) {
+    if (!entry.admits || entry.first_position == 0) continue;
+    const SequenceRecord& s = *parts_.lifecycle.store().find(entry.sequence);
+    prefixes_.push_back({s.id, s.known, entry.first_position, entry.first_position});
+  }
+  return parts_.kv.reserve(prefixes_);
+}
+
 void BlockMoves::apply_swap_ins(StepPlan& plan, TimePoint now) {
   if (plan.swap_ins.empty()) return;
+  const Result<Reservation> held = hold_prefixes(plan);
   lost_.clear();
   for (auto swap_in = plan.swap_ins.begin(); swap_in != plan.swap_ins.end();) {
     const SequenceRecord& s = *parts_.lifecycle.store().find(swap_in->sequence);

@@ -41,10 +41,12 @@ class BlockMoves {
   void apply_drops(const StepPlan& plan, TimePoint now);
   bool give_up_tail(const PlanDrop& drop, std::uint32_t computed);
   void apply_swap_ins(StepPlan& plan, TimePoint now);
+  Result<Reservation> hold_prefixes(const StepPlan& plan);
   void lose_swapped(SequenceId sequence, std::uint32_t computed, TimePoint now);
 
   BlockMovesParts parts_;
   std::vector<std::pair<SequenceId, std::uint32_t>> lost_;  // with what is computed
+  std::vector<ReserveRequest> prefixes_;
 };
 
 }  // namespace takt

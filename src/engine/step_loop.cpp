@@ -14,18 +14,14 @@ namespace {
 // A plan may only drop (waiting work gives up shared blocks); planning again then finds more room. Ends because every
 // pass holds less.
 constexpr int kPlanPasses = 4;
-constexpr std::size_t kHeadsInReport = 16;
-constexpr std::uint64_t kErrorQuantileEvery = 64;  // steps
+// A plan can count a block twice: in the tail of a victim, and in the cached prefix of a newcomer that shares it. Its
+// drops have happened when that shows, so the next plan has the true numbers.
+constexpr int kPlansPerStep = 3;
 // While nothing else is to do.
 constexpr Duration kLookAtTransfers = std::chrono::milliseconds(20);
 
 Error shut_down() {
   return {ErrorCode::kUnavailable, "The server shut down.", "draining"};
-}
-
-RequestPhase phase_of(const SequenceView& view, const SequenceRecord& record) {
-  if (view.state == SequenceState::kUnstarted || view.state == SequenceState::kSibling) return RequestPhase::kQueued;
-  return record.generated() > 0 ? RequestPhase::kDecode : RequestPhase::kPrefill;
 }
 
 }  // namespace
@@ -39,13 +35,15 @@ StepLoop::StepLoop(StepLoopParts parts, const EngineOptions& options, const Sche
       swap_(std::move(parts_.swap), parts_.executor, parts_.kv, parts_.clock),
       lifecycle_({parts_.executor, parts_.kv, scheduler_, parts_.door, events_, swap_, parts_.tape}),
       moves_({parts_.kv, scheduler_, lifecycle_, events_, swap_, parts_.tape}),
+      status_({parts_.board, scheduler_, parts_.kv, lifecycle_.store(), parts_.step_time, swap_,
+               parts_.executor.capabilities().groups[0].block_tokens}),
       binding_(parts_.executor.capabilities().groups.size()) {
   if (parts_.tape != nullptr) {
     CapacityView memory = parts_.kv.capacity();
     swap_.fill(memory.swap);
     parts_.tape->started(effective, memory, parts_.clock.now());
   }
-  update_board(parts_.clock.now());
+  status_.write(tally_, fatal_, parts_.clock.now());
 }
 
 StepOutcome StepLoop::turn(std::vector<Command>& commands) noexcept {
@@ -76,7 +74,7 @@ StepOutcome StepLoop::turn(std::vector<Command>& commands) noexcept {
   parts_.board.note_executing(false);
   if (outcome == StepOutcome::kDeferred || outcome == StepOutcome::kRetryable) note_idle(now);
   if (lifecycle_.store().empty()) idle_since_.reset();
-  update_board(parts_.clock.now());
+  status_.write(tally_, fatal_, parts_.clock.now());
 #ifdef TAKT_CHECK_INVARIANTS
   check_invariants(now);
 #endif
@@ -122,36 +120,46 @@ std::optional<TimePoint> StepLoop::next_deadline() const {
 }
 
 StepOutcome StepLoop::run_step(TimePoint now) {
-  make_plan(now);
-  if (plan_.entries.empty()) return nothing_planned(now);
-  keep_one_suspect(plan_);
-  if (!open_sequences(plan_, now)) return StepOutcome::kRetryable;
+  for (int plans_left = kPlansPerStep - 1;; --plans_left) {
+    make_plan(now);
+    if (plan_.entries.empty()) return nothing_planned(now);
+    keep_one_suspect(plan_);
+    Result<Reservation> reservation = reserve(plan_);
+    if (reservation.ok()) return carry_out(reservation.value(), now);
+    if (plans_left == 0) return step_broke(reservation.error(), now);
+    spdlog::debug("planned anew with the blocks that the plan's drops left: {}", reservation.error().message);
+  }
+}
 
-  Result<Reservation> reservation = reserve(plan_);
-  if (!reservation.ok()) return step_broke(reservation.error(), now);
+StepOutcome StepLoop::carry_out(Reservation& reservation, TimePoint now) {
+  if (!open_sequences(plan_, now)) return StepOutcome::kRetryable;
   end_idle(now);
-  Result<StepResult> result = execute(plan_, reservation.value());
+  Result<StepResult> result = execute(plan_, reservation);
   if (!result.ok()) return step_broke(result.error(), now);
   if (const Status staged = stage(plan_, result.value()); !staged.ok()) return step_broke(staged.error(), now);
 
   const Duration measured = result.value().measured + swap_.take_copying_time();
   if (plan_is_whole_) parts_.step_time.observe(plan_.features, measured);
-  busy_ += measured;
-  ++steps_;
+  tally_.busy += measured;
+  ++tally_.steps;
   failed_plans_ = 0;
-  const TimePoint end = parts_.clock.now();
+  const StepSpan span{now, parts_.clock.now(), measured};
   StepPlan plan = std::exchange(plan_, events_.take_spare_plan());
   clear_plan(plan_);
-  commit(plan, reservation.value(), {now, end, measured});
+  commit(plan, reservation, span);
   parts_.executor.take_back(std::move(result.value()));
-  parts_.board.note_progress(end);
+  parts_.board.note_progress(span.finished);
+  note_committed(std::move(plan), span);
+  return StepOutcome::kCommitted;
+}
 
+void StepLoop::note_committed(StepPlan&& plan, const StepSpan& span) {
   const SchedulerCounts counts = scheduler_.counts();
   const CapacityView view = parts_.kv.capacity();
   StepCommitted committed;
   committed.model = plan.model;
   committed.plan = std::move(plan);
-  committed.measured = measured;
+  committed.measured = span.measured;
   committed.running = counts.running;
   committed.waiting = counts.waiting;
   committed.waiting_tokens = parts_.door.waiting_tokens();
@@ -160,8 +168,7 @@ StepOutcome StepLoop::run_step(TimePoint now) {
   committed.blocks_cached = view.evictable.blocks[0];
   committed.blocks_owned = view.total.blocks[0] - view.free.blocks[0] - view.evictable.blocks[0];
   committed.unused_cover_tokens = scheduler_.unused_cover();
-  events_.add(end, std::move(committed));
-  return StepOutcome::kCommitted;
+  events_.add(span.finished, std::move(committed));
 }
 
 StepOutcome StepLoop::nothing_planned(TimePoint now) {
@@ -251,9 +258,9 @@ Result<Reservation> StepLoop::reserve(const StepPlan& plan) {
 
 Result<StepResult> StepLoop::execute(const StepPlan& plan, const Reservation& reservation) {
   const BoundStep step = binding_.bind(plan, lifecycle_.store(), reservation);
-  last_step_ = plan.id;
+  tally_.last = plan.id;
   parts_.board.note_executing(true);
-  update_board(parts_.clock.now());
+  status_.write(tally_, fatal_, parts_.clock.now());
   const Result<StepTicket> ticket = parts_.executor.submit(step);
   if (!ticket.ok()) return ticket.error();
   Result<StepResult> result = parts_.executor.collect(ticket.value());
@@ -409,57 +416,8 @@ void StepLoop::end_idle(TimePoint now) {
   if (!idle_since_) return;
   const Duration idle = now - *std::exchange(idle_since_, std::nullopt);
   if (idle <= Duration::zero()) return;
-  idle_[static_cast<std::size_t>(idle_reason_)] += idle;
+  tally_.idle[static_cast<std::size_t>(idle_reason_)] += idle;
   events_.add(now, IdleWhileWorkWaits{model_, idle, idle_reason_});
-}
-
-void StepLoop::update_board(TimePoint now) {
-  parts_.board.update([&](BoardEntry& entry) {
-    const SchedulerCounts counts = scheduler_.counts();
-    const CapacityView view = parts_.kv.capacity();
-    EngineStatus& status = entry.status;
-    status.failed = fatal_.has_value();
-    status.reason = fatal_.value_or("");
-    status.running = counts.running;
-    status.waiting = counts.waiting;
-    status.blocks_total = view.total.blocks[0];
-    status.blocks_free = view.free.blocks[0];
-    status.blocks_cached = view.evictable.blocks[0];
-    status.blocks_owned = view.total.blocks[0] - view.free.blocks[0] - view.evictable.blocks[0];
-    status.blocks_unused =
-        std::min(status.blocks_owned, scheduler_.unused_blocks(parts_.executor.capabilities().groups[0].block_tokens));
-    const IdleBlocks idle = parts_.kv.idle_blocks();
-    status.blocks_lingering = idle.lingering;
-    status.blocks_kept = idle.pinned;
-    status.blocks_realtime = idle.realtime;
-    status.blocks_batch = idle.batch;
-    status.linger_end = parts_.kv.last_linger_end();
-    status.blocks_pinned = parts_.kv.pinned_blocks();
-    status.unused_cover_tokens = scheduler_.unused_cover();
-    if (status.steps != steps_ && steps_ % kErrorQuantileEvery == 0) {
-      status.predicted_error_p50 = parts_.step_time.error_quantile(0.5);
-      status.predicted_error_p90 = parts_.step_time.error_quantile(0.9);
-    }
-    status.steps = steps_;
-    status.busy = busy_;
-    status.idle_while_waiting = idle_;
-    status.swap = swap_.status();
-
-    entry.planned_at = now;
-    entry.oldest_last_token = TimePoint::max();
-    entry.stall.step = last_step_;
-    entry.stall.sequences.clear();
-    scheduler_.look(kHeadsInReport, looked_at_);
-    for (const SequenceView& view_of : looked_at_) {
-      const SequenceRecord& s = *lifecycle_.store().find(view_of.sequence);
-      const RequestPhase phase = phase_of(view_of, s);
-      if (phase == RequestPhase::kDecode) entry.oldest_last_token = std::min(entry.oldest_last_token, s.last_progress);
-      entry.stall.sequences.push_back({s.request->request.id, s.choice, s.request->request.labels.tier, phase,
-                                       view_of.reason, view_of.known, view_of.computed, now - s.last_progress});
-    }
-    entry.stall.sequences_left_out =
-        counts.running + counts.waiting - static_cast<std::uint32_t>(entry.stall.sequences.size());
-  });
 }
 
 void StepLoop::check_invariants(TimePoint now) {

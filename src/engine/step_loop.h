@@ -17,6 +17,7 @@
 #include "engine/lifecycle.h"
 #include "engine/mailbox.h"
 #include "engine/status_board.h"
+#include "engine/status_writer.h"
 #include "engine/step_binding.h"
 #include "engine/swap_traffic.h"
 #include "exec/executor.h"
@@ -71,6 +72,8 @@ class StepLoop {
   void apply(Command& command, TimePoint now);
   void reconfigure(const EngineOptions& options, TimePoint now);
   StepOutcome run_step(TimePoint now);
+  StepOutcome carry_out(Reservation& reservation, TimePoint now);
+  void note_committed(StepPlan&& plan, const StepSpan& span);
   StepOutcome nothing_planned(TimePoint now);
   void look_at_memory(TimePoint now);
   void make_plan(TimePoint now);
@@ -86,7 +89,6 @@ class StepLoop {
   void end_with_fatal(const std::string& reason, TimePoint now);
   void note_idle(TimePoint now);
   void end_idle(TimePoint now);
-  void update_board(TimePoint now);
   void check_invariants(TimePoint now);
 
   StepLoopParts parts_;
@@ -97,6 +99,8 @@ class StepLoop {
   SwapTraffic swap_;
   Lifecycle lifecycle_;
   BlockMoves moves_;
+  StatusWriter status_;
+  StepTally tally_;
 
   // Kept from step to step for their memory: once they have seen as much work as there is, a step allocates nothing.
   CapacityView view_;
@@ -105,10 +109,8 @@ class StepLoop {
   std::vector<Staged> staged_;
   std::vector<CommittedTokens> tokens_;
   std::vector<SequenceProgress> progress_;
-  std::vector<SequenceView> looked_at_;
 
   StepPlan plan_;              // of the turn under way
-  StepId last_step_;           // that went to the executor
   bool plan_is_whole_ = true;  // false: entries were left out to find the one that fails
   // Sequences of a step that failed too often: each runs alone until it has shown whether it is the one.
   std::unordered_set<SequenceId> suspects_;
@@ -118,10 +120,6 @@ class StepLoop {
   WaitReason idle_reason_ = WaitReason::kNone;
   std::optional<std::string> fatal_;
   bool stopped_ = false;
-
-  std::uint64_t steps_ = 0;
-  Duration busy_{0};
-  WaitTimes idle_{};
 };
 
 }  // namespace takt

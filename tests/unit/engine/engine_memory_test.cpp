@@ -135,5 +135,31 @@ TEST(EngineMemory, CountsOfStepsAddUpToThePool) {
   }
 }
 
+// A prompt takes the blocks of a batch sequence in whose tail its own cached prefix lies: these are not there twice,
+// which the next plan of the same turn knows. No step fails for it.
+TEST(EngineMemory, APrefixInTheTailOfAVictimFailsNoStep) {
+  FakeScript script = quick_script();
+  script.block_count = 64;
+  script.length = 60;
+  EngineHarness h(script);
+  const std::vector<TokenId> shared = letters(336, 1);
+  EngineRequest batch = h.request(1, shared, 60);
+  batch.labels.tier = Tier::kBatch;
+  ASSERT_TRUE(h.engine->submit(std::move(batch)).ok());
+  ASSERT_TRUE(h.submit(2, letters(470, 5), 40).ok());
+  h.step(8);
+  std::vector<TokenId> prompt(shared.begin(), shared.begin() + 320);
+  const std::vector<TokenId> more = letters(500, 9);
+  prompt.insert(prompt.end(), more.begin(), more.end());
+  ASSERT_TRUE(h.submit(3, prompt, 10).ok());
+  h.step();
+  EXPECT_EQ(h.events.of(1).preempted, 1U) << "its blocks were taken";
+  ASSERT_TRUE(h.run());
+  EXPECT_TRUE(h.events.failures.empty());
+  EXPECT_EQ(h.events.tokens(1).size(), 60U);
+  EXPECT_EQ(h.events.tokens(2).size(), 40U);
+  EXPECT_EQ(h.events.tokens(3).size(), 10U);
+}
+
 }  // namespace
 }  // namespace takt
