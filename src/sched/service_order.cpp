@@ -13,13 +13,17 @@ ServiceOrder::~ServiceOrder() {
   }
 }
 
-void ServiceOrder::enter(ScheduledSequence& s, TenantLedger& ledger) {
-  while (lanes_.size() <= s.lane) {
+ServiceLane& ServiceOrder::lane_at(std::size_t index) {
+  while (lanes_.size() <= index) {
     ServiceLane& added = lanes_.emplace_back(memory_);
     added.index = lanes_.size() - 1;
     if (added.index > 0) added.service_class = ClassIndex(static_cast<std::uint32_t>(added.index - 1));
   }
-  ServiceLane& lane = lanes_[s.lane];
+  return lanes_[index];
+}
+
+void ServiceOrder::enter(ScheduledSequence& s, TenantLedger& ledger) {
+  ServiceLane& lane = lane_at(s.lane);
   const bool takes_turns = rule_ == OrderRule::kFair;
   ServiceFlow& flow = lane.by_tenant[takes_turns ? s.facts.tenant : TenantId{}];
   if (flow.lane == nullptr) {
@@ -28,7 +32,7 @@ void ServiceOrder::enter(ScheduledSequence& s, TenantLedger& ledger) {
     if (takes_turns) flow.next_of_tenant = std::exchange(s.tenant->flows, &flow);
   }
   const bool lifts = takes_turns && s.tenant->queued == 0;
-  ledger.queued(*s.tenant, lifts ? lowest_level() : std::nullopt);
+  ledger.queued(*s.tenant, lifts ? lowest_level(lane) : std::nullopt);
   s.turn = {rule_ == OrderRule::kDeadline ? to_seconds(s.facts.deadline.time_since_epoch()) : 0.0, s.order};
   s.flow = &flow;
   if (!flow.members.empty()) lane.flows.erase(lane.flows.iterator_to(flow));
@@ -77,7 +81,10 @@ void ServiceOrder::moved(const Tenant& tenant) noexcept {
   }
 }
 
-std::optional<double> ServiceOrder::lowest_level() const {
+// Of those who wait in the class, else in the tier: a class may be held up for long by limits of its own, and whoever
+// came to another one meanwhile at the level of its first would pass by all that wait there.
+std::optional<double> ServiceOrder::lowest_level(const ServiceLane& own) const {
+  if (!own.flows.empty()) return own.flows.begin()->turn.level;
   std::optional<double> lowest;
   for (const ServiceLane& lane : lanes_) {
     if (lane.flows.empty()) continue;

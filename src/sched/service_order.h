@@ -66,6 +66,8 @@ class ServiceOrder {
   // `sequence` may start from now on, until leave(). It stays where it is in memory meanwhile.
   void enter(ScheduledSequence& sequence, TenantLedger& ledger);
   void leave(ScheduledSequence& sequence, TenantLedger& ledger) noexcept;
+  // The queue of a class, made when it is first asked for.
+  ServiceLane& lane_at(std::size_t index);
   // The tenant's level changed.
   void moved(const Tenant& tenant) noexcept;
   // Only while it is empty.
@@ -76,7 +78,7 @@ class ServiceOrder {
   const std::deque<ServiceLane>& lanes() const { return lanes_; }
 
  private:
-  std::optional<double> lowest_level() const;
+  std::optional<double> lowest_level(const ServiceLane& own) const;
   void place(ServiceFlow& flow) noexcept;
 
   OrderRule rule_;

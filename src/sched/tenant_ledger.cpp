@@ -1,6 +1,7 @@
 #include "sched/tenant_ledger.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace takt {
 
@@ -11,13 +12,18 @@ Tenant& TenantLedger::enter(TenantId id) {
   return tenant;
 }
 
+double TenantLedger::last_level() const {
+  return last_ != nullptr ? last_->level() : last_level_;
+}
+
 // One that has nothing here and is not above the level that it would be lifted to on its return leaves no trace.
 void TenantLedger::forget_idle() {
   std::optional<double> lowest;
   for (const auto& [id, tenant] : tenants_) {
     if (tenant.queued > 0) lowest = lowest ? std::min(*lowest, tenant.level()) : tenant.level();
   }
-  const double lifted_to = lowest.value_or(last_level_);
+  const double lifted_to = lowest.value_or(last_level());
+  if (last_ != nullptr && last_->alive == 0) last_level_ = std::exchange(last_, nullptr)->level();
   std::erase_if(tenants_,
                 [&](const auto& entry) { return entry.second.alive == 0 && entry.second.level() <= lifted_to; });
   forget_at_ = std::max<std::size_t>(64, tenants_.size() * 2);
@@ -42,11 +48,11 @@ void TenantLedger::leave(ScheduledSequence& s) noexcept {
 
 void TenantLedger::queued(Tenant& tenant, std::optional<double> lowest) noexcept {
   if (tenant.queued++ > 0) return;
-  tenant.served = std::max(tenant.served, lowest.value_or(last_level_) - tenant.owed);
+  tenant.served = std::max(tenant.served, lowest.value_or(last_level()) - tenant.owed);
 }
 
 void TenantLedger::unqueued(Tenant& tenant) noexcept {
-  if (--tenant.queued == 0) last_level_ = tenant.level();
+  if (--tenant.queued == 0) last_ = &tenant;
 }
 
 void TenantLedger::admitted(ScheduledSequence& s, std::uint32_t cached) noexcept {

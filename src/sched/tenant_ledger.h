@@ -37,8 +37,8 @@ class TenantLedger {
   void leave(ScheduledSequence& sequence) noexcept;
 
   // A sequence of the tenant may start from now on. One that had none waiting is lifted to `lowest`, the lowest level
-  // of those that wait, or, where nobody does, to that of the one who was the last to wait: what it did not use while
-  // it was away is not saved up.
+  // of those that wait where it waits, or, where nobody does, to what the one who was the last to wait has come to since: what it did
+  // not use while it was away is not saved up.
   void queued(Tenant& tenant, std::optional<double> lowest) noexcept;
   void unqueued(Tenant& tenant) noexcept;
 
@@ -53,12 +53,14 @@ class TenantLedger {
 
  private:
   double owed_by(const ScheduledSequence& sequence) const;
+  double last_level() const;
   void forget_idle();
 
   FairWeights weights_;
   std::pmr::unordered_map<TenantId, Tenant> tenants_;
-  double last_level_ = 0.0;     // of the tenant that was the last to have none waiting
-  std::size_t forget_at_ = 64;  // tenants
+  const Tenant* last_ = nullptr;  // who was the last to have none waiting
+  double last_level_ = 0.0;       // of that one, once it is forgotten
+  std::size_t forget_at_ = 64;    // tenants
 };
 
 }  // namespace takt

@@ -85,6 +85,50 @@ TEST(FairOrder, WhoWasAwayIsNotOwedAnything) {
   EXPECT_NEAR(started[1], started[2], 2);
 }
 
+// H3: the same where nobody waits: a newcomer starts where the last one stands now, not where it stood when it began.
+TEST(FairOrder, WhoComesToAnIdleQueueIsNotOwedWhatTheLastOneHadMeanwhile) {
+  SchedulerWorld w(with_order(OrderRule::kFair, 1));
+  w.add(10, 500, 1);
+  while (!w.alive.empty()) w.step();
+  for (int i = 0; i < 30; ++i) w.add(10, 5, 2);
+  for (int i = 0; i < 30; ++i) w.add(10, 5, 1);
+  std::array<int, 3> started{};
+  for (const std::uint64_t id : ids_in_order_of_start(w, 120)) ++started[id <= 31 ? 2 : 1];
+  EXPECT_NEAR(started[1], started[2], 2);
+  EXPECT_GT(started[1], 5);
+}
+
+// A tenant that waits for its class's ceiling has had nothing. Who comes to another class meanwhile is no reason to let
+// those wait for ever who have had something there.
+TEST(FairOrder, AClassThatIsHeldUpLetsNobodyPassByInAnother) {
+  SchedulerOptions o = with_order(OrderRule::kFair, 2);
+  o.classes.resize(2);
+  o.classes[1].limits.ceiling.seats = 1;
+  SchedulerWorld w(o);
+  const auto add = [&](std::uint32_t service_class, std::uint64_t tenant, std::uint32_t output) {
+    SequenceFacts facts;
+    facts.service_class = ClassIndex(service_class);
+    facts.tenant = TenantId(tenant);
+    facts.prompt_tokens = 10;
+    facts.limit_tokens = 10 + output;
+    return w.add(facts);
+  };
+  add(1, 9, 100000);
+  w.step();
+  add(1, 8, 10);
+  const SequenceId first = add(0, 1, 300);
+  while (w.alive.contains(first)) w.step();
+  add(0, 2, 20);  // keeps the seat while the others come
+  w.step();
+  const SequenceId second = add(0, 1, 5);
+  for (std::uint64_t tenant = 100; tenant < 160; ++tenant) {
+    add(0, tenant, 1);
+    w.step();
+  }
+  EXPECT_FALSE(w.alive.contains(second));
+  EXPECT_EQ(w.broken, "");
+}
+
 TEST(FairOrder, AWeightOfTwoHasTwiceTheTokens) {
   SchedulerWorld w(with_order(OrderRule::kFair, 4));
   std::array<double, 3> tokens{};
@@ -143,6 +187,18 @@ TEST(FairOrder, TenantsThatLeftAndAreOwedNothingAreForgotten) {
   for (std::uint64_t tenant = 1; tenant <= 5000; ++tenant) {
     w.add(4, 1, tenant);
     w.step();
+  }
+  EXPECT_LT(w.scheduler.ledger(Tier::kRealtime).tenants(), 200U);
+}
+
+// Also where prompts cost nothing, so that no level is raised by those that wait.
+TEST(FairOrder, TenantsAreForgottenWhateverTokensCost) {
+  SchedulerOptions o = with_order(OrderRule::kFair, 8);
+  o.fair = {0.0, 0.0, 1.0};
+  SchedulerWorld w(o);
+  for (std::uint64_t tenant = 1; tenant <= 2000; ++tenant) {
+    w.add(4, 3, tenant);
+    while (!w.alive.empty()) w.step();
   }
   EXPECT_LT(w.scheduler.ledger(Tier::kRealtime).tenants(), 200U);
 }
