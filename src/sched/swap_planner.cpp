@@ -37,6 +37,7 @@ void SwapPlanner::set_budget(Duration budget) {
 }
 
 void SwapPlanner::bring_back(const ScheduledSequence& s, std::uint32_t cover_tokens) {
+  name(s);
   const auto& arrivals = view_.swap.arrivals;
   const auto arrived =
       std::find_if(arrivals.begin(), arrivals.end(), [&](const SwapArrival& a) { return a.sequence == s.facts.id; });
@@ -71,14 +72,20 @@ std::uint32_t SwapPlanner::choose_kinds(const BlockMarket& market) {
   return pages_out * view_.geometry.page_blocks();
 }
 
+void SwapPlanner::name(const ScheduledSequence& s) {
+  std::size_t& of_tier = fetched_[index_of(s.facts.tier)];
+  if (of_tier == kFetchedAhead) return;
+  if (std::find(plan_.fetches.begin(), plan_.fetches.end(), s.facts.id) != plan_.fetches.end()) return;
+  plan_.fetches.push_back(s.facts.id);
+  ++of_tier;
+}
+
 void SwapPlanner::name_fetches(const SequencePlaces& places) {
   if (view_.swap.total_pages == 0) return;
-  for (const TierQueues& queues : places.tiers) {
-    std::size_t named = 0;
-    for (auto s = queues.resuming.begin(); s != queues.resuming.end() && named < kFetchedAhead; ++s) {
-      if (!s->is_swapped()) continue;
-      plan_.fetches.push_back(s->facts.id);
-      ++named;
+  for (const Tier tier : kTiers) {
+    for (const ScheduledSequence& s : places.of(tier).resuming) {
+      if (fetched_[index_of(tier)] == kFetchedAhead) break;
+      if (s.is_swapped()) name(s);
     }
   }
 }

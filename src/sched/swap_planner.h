@@ -1,6 +1,8 @@
 // Swap inside one plan: which tails leave for the arena instead of being dropped, and what comes back.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "core/capacity_view.h"
@@ -25,17 +27,20 @@ class SwapPlanner {
 
   // How much comes back in this step: as many pages as are copied in a twentieth of its budget, at least one.
   void set_budget(Duration budget);
-  // A swapped sequence has its place: as much of it comes back as has arrived and may in this step.
+  // A swapped sequence has its place: as much of it comes back as has arrived and may in this step, and what has not is
+  // read before that of others.
   void bring_back(const ScheduledSequence& sequence, std::uint32_t cover_tokens);
 
   // Sets the kind of each drop of the plan. Gives the blocks that are copied out. `market`: that made the drops.
   std::uint32_t choose_kinds(const BlockMarket& market);
   // Blocks that come back.
   std::uint32_t blocks_in() const { return pages_in_ * view_.geometry.page_blocks(); }
-  // The first swapped sequences of each tier, in the order in which they resume.
+  // The first swapped sequences of each tier: those that have a place, then in the order in which they resume. Who is
+  // held up by something else than the arena keeps nobody from being read.
   void name_fetches(const SequencePlaces& places);
 
  private:
+  void name(const ScheduledSequence& sequence);
   bool leaves_for_arena(const ScheduledSequence& sequence, const PlanDrop& drop, std::uint32_t room) const;
 
   const SchedulerOptions& options_;
@@ -44,6 +49,7 @@ class SwapPlanner {
   StepPlan& plan_;
   std::uint32_t most_pages_in_ = 0;
   std::uint32_t pages_in_ = 0;
+  std::array<std::size_t, kTiers.size()> fetched_{};  // that are named, by tier
 };
 
 }  // namespace takt

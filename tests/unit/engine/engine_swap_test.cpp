@@ -322,5 +322,69 @@ TEST(EngineSwap, TheWaitForTheCopyHasItsOwnReason) {
   EXPECT_GT(waited, Duration::zero());
 }
 
+// What comes back takes blocks from the prefix cache, but not those that somebody who starts in the same step goes on
+// from: the step does not fail, and nothing of the prefix is computed again.
+TEST(EngineSwap, WhoStartsWhileAnotherComesBackKeepsItsPrefix) {
+  FakeScript script = small_pool();
+  script.block_count = 100;
+  EngineOptions options = with_rule(PreemptionRule::kSwap);
+  options.kv.prefix_cache = true;
+  options.kv.linger = Duration::zero();
+  EngineHarness h(script, options, roomy_arena());
+  EngineRequest victim = h.request(1, letters(460, 1), 150);
+  victim.labels.tier = Tier::kBatch;
+  ASSERT_TRUE(h.engine->submit(std::move(victim)).ok());
+  h.step(12);
+  ASSERT_TRUE(h.submit(2, letters(1150, 7), 30).ok());
+  h.step(6);
+  std::vector<TokenId> prompt = letters(320, 3);
+  ASSERT_TRUE(h.submit(3, prompt, 1).ok());
+  while (!h.events.of(2).closed) h.step();
+  ASSERT_TRUE(h.events.of(3).closed.has_value());
+  ASSERT_GT(h.events.of(1).swapped_tokens, 200U);
+  const std::vector<TokenId> more = letters(5, 11);
+  prompt.insert(prompt.end(), more.begin(), more.end());
+  ASSERT_TRUE(h.submit(4, prompt, 10).ok());
+  h.step();
+  ASSERT_FALSE(h.events.steps.back().plan.swap_ins.empty()) << "both in one step";
+  ASSERT_TRUE(h.events.of(4).admitted.has_value());
+  EXPECT_EQ(h.events.of(4).admitted->cached_tokens, 320U);
+  ASSERT_TRUE(run_with_time(h));
+  EXPECT_TRUE(h.events.failures.empty());
+  EXPECT_EQ(h.events.tokens(1), answer_alone(1, letters(460, 1), 150));
+}
+
+// Two that their class's ceiling holds up are first in line; who has a seat and blocks is read from the arena all the
+// same.
+TEST(EngineSwap, WhoWaitsForItsClassesCeilingKeepsNobodyFromComingBack) {
+  FakeScript script = small_pool();
+  script.length = 400;
+  EngineOptions options = with_rule(PreemptionRule::kSwap);
+  options.sched.classes.resize(2);
+  for (EngineClass& c : options.sched.classes) c.limits.tier = Tier::kBatch;
+  EngineHarness h(script, options, roomy_arena());
+  const auto submit = [&](std::uint64_t id, std::uint32_t service_class, std::uint32_t most) {
+    EngineRequest r = h.request(id, letters(150, static_cast<std::uint32_t>(id)), most);
+    r.labels.tier = Tier::kBatch;
+    r.service_class = ClassIndex(service_class);
+    ASSERT_TRUE(h.engine->submit(std::move(r)).ok());
+  };
+  for (std::uint64_t id = 1; id <= 3; ++id) submit(id, 0, 350);
+  submit(4, 1, 40);
+  h.step(12);
+  ASSERT_TRUE(h.submit(100, letters(900, 7), 5).ok());
+  while (!h.events.of(100).admitted) h.step();
+  options.sched.classes[0].limits.ceiling.seats = 1;
+  ASSERT_TRUE(h.engine->check(options).ok());
+  h.engine->reconfigure(options);
+  for (int i = 0; i < 2000 && !h.events.of(4).closed; ++i) {
+    if (h.engine->step() == StepOutcome::kDeferred) h.clock.advance(milliseconds(1));
+  }
+  ASSERT_TRUE(h.events.of(4).closed.has_value());
+  EXPECT_GT(h.events.of(4).swapped_tokens, 0U);
+  EXPECT_FALSE(h.events.of(1).closed.has_value()) << "it did not have to wait for the end of the first";
+  ASSERT_TRUE(run_with_time(h));
+}
+
 }  // namespace
 }  // namespace takt
