@@ -33,7 +33,7 @@ std::string step_table_row(const StepView& step) {
 }
 
 std::string step_table_legend() {
-  return "!: the rows of running streams alone need longer than the budget\n";
+  return "!: a step with running streams that was planned to last longer than its budget\n";
 }
 
 }  // namespace takt::app

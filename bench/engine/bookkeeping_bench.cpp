@@ -1,4 +1,5 @@
-// Engine bookkeeping per step: capacity view, plan, reservation and commit, without executor and events.
+// Engine bookkeeping per step: capacity view, plan, reservation and commit, without executor and events. Lists are kept
+// from step to step, as the engine keeps them.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -29,32 +30,43 @@ class Bookkeeping {
 
   void step() {
     const TimePoint now(std::chrono::milliseconds(++ms_));
-    CapacityView view = kv_->capacity();
-    for (const SequenceId id : scheduler_.queue_heads(now)) view.prefixes.push_back(kv_->cached_prefix(id, known_[id]));
-    for (const SequenceId id : scheduler_.holders(view)) view.tails.push_back(kv_->held_tail(id));
-    const StepPlan plan = scheduler_.plan(now, view, model_);
-    scheduler_.apply_drops(plan, now);
-    std::vector<ReserveRequest> requests;
-    for (const PlanEntry& e : plan.entries)
-      requests.push_back({e.sequence, known_[e.sequence], e.first_position, e.cover_tokens});
-    auto reservation = kv_->reserve(requests);
-    std::vector<CommittedTokens> tokens;
-    std::vector<SequenceProgress> progress;
-    for (const PlanEntry& e : plan.entries) {
+    look_at_memory(now);
+    scheduler_.plan(now, view_, model_, plan_);
+    scheduler_.apply_drops(plan_, now);
+    requests_.clear();
+    for (const PlanEntry& e : plan_.entries)
+      requests_.push_back({e.sequence, known_[e.sequence], e.first_position, e.cover_tokens});
+    auto reservation = kv_->reserve(requests_);
+    tokens_.clear();
+    progress_.clear();
+    for (const PlanEntry& e : plan_.entries) {
       std::vector<TokenId>& known = known_[e.sequence];
-      tokens.push_back({e.sequence, known, e.first_position + e.token_count});
-      progress.push_back({e.sequence, static_cast<std::uint32_t>(known.size()) + (e.samples ? 1 : 0),
-                          e.first_position + e.token_count});
+      tokens_.push_back({e.sequence, known, e.first_position + e.token_count});
+      progress_.push_back({e.sequence, static_cast<std::uint32_t>(known.size()) + (e.samples ? 1 : 0),
+                           e.first_position + e.token_count});
     }
-    reservation.value().commit(tokens);
-    scheduler_.commit(plan, progress, now);
-    for (const PlanEntry& e : plan.entries) {
+    reservation.value().commit(tokens_);
+    scheduler_.commit(plan_, progress_, now);
+    for (const PlanEntry& e : plan_.entries) {
       if (e.samples) known_[e.sequence].push_back(static_cast<TokenId>(ms_ % 1000));
     }
-    model_.observe(plan.features, plan.predicted);
+    model_.observe(plan_.features, plan_.predicted);
   }
 
  private:
+  void look_at_memory(TimePoint now) {
+    const CapacityView counts = kv_->capacity();
+    view_.geometry = counts.geometry;
+    view_.total = counts.total;
+    view_.free = counts.free;
+    view_.evictable = counts.evictable;
+    view_.prefixes.clear();
+    view_.tails.clear();
+    for (const SequenceId id : scheduler_.queue_heads(now))
+      view_.prefixes.push_back(kv_->cached_prefix(id, known_[id]));
+    for (const SequenceId id : scheduler_.holders(view_)) view_.tails.push_back(kv_->held_tail(id));
+  }
+
   static SchedulerOptions options(std::uint32_t running, OrderRule order) {
     SchedulerOptions o;
     o.order = order;
@@ -81,6 +93,11 @@ class Bookkeeping {
   Scheduler scheduler_;
   LinearStepTimeModel model_;
   std::unordered_map<SequenceId, std::vector<TokenId>> known_;
+  CapacityView view_;
+  StepPlan plan_;
+  std::vector<ReserveRequest> requests_;
+  std::vector<CommittedTokens> tokens_;
+  std::vector<SequenceProgress> progress_;
   std::uint64_t last_ = 0;
   std::uint64_t ms_ = 0;
 };

@@ -106,7 +106,7 @@ struct StepPlan {
   StepFeatures features;
   Duration predicted{0};
   Duration budget{0};         // what the step was allowed to take
-  bool beat_overrun = false;  // decode rows alone need longer than the budget
+  bool beat_overrun = false;  // it has decode rows and needs longer than the budget
 
   bool empty() const { return entries.empty() && drops.empty() && swap_ins.empty(); }
 };

@@ -115,7 +115,7 @@ struct ModelCounts {
   std::uint64_t logits_rows = 0;
   ModelWork work;
   AdmissionPressure pressure;               // as of the last step
-  std::uint64_t beat_overruns = 0;          // decode rows alone needed more than the budget
+  std::uint64_t beat_overruns = 0;          // planned longer than the budget, with decode rows
   std::uint64_t steps_over_budget = 0;      // measured longer than the budget
   std::uint64_t preemptions_recompute = 0;  // by what became of the tokens
   std::uint64_t preemptions_swap = 0;

@@ -215,7 +215,7 @@ void add_steps(Families& families, const Counts& counts, TimePoint now) {
   histogram("takt_step_duration_seconds", "Measured duration of a step.", &ModelCounts::step_duration);
   histogram("takt_step_time_ratio", "Measured by predicted duration of a step.", &ModelCounts::measured_by_predicted);
   families.begin(MetricType::Counter, "takt_beat_overruns_total",
-                 "Steps whose running rows alone were predicted to need more than the budget.");
+                 "Steps with running rows that were planned to last longer than their budget.");
   per_model(families, counts, [](const ModelCounts& m) { return number(m.beat_overruns); });
   families.begin(MetricType::Counter, "takt_steps_over_budget_total", "Steps that took longer than their budget.");
   per_model(families, counts, [](const ModelCounts& m) { return number(m.steps_over_budget); });

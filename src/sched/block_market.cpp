@@ -29,14 +29,30 @@ BlockMarket::BlockMarket(const CapacityView& view, const SequencePlaces& places,
   add(places.running);
   for (const TierQueues& tier : places.tiers) add(tier.resuming);
   for (const HeldTail& tail : view.tails) {
-    if (Holder* holder = find(tail.sequence)) holder->exclusive_from = tail.exclusive_from;
+    const std::size_t place = place_of(tail.sequence);
+    if (place < holders_.size()) holders_[place].exclusive_from = tail.exclusive_from;
   }
 }
 
-BlockMarket::Holder* BlockMarket::find(SequenceId sequence) {
-  const auto it =
-      std::find_if(holders_.begin(), holders_.end(), [&](const Holder& h) { return h.sequence->facts.id == sequence; });
-  return it == holders_.end() ? nullptr : &*it;
+// Of the holder for whom `is` is true, else the end. Looks from the last one on.
+template <typename Is>
+std::size_t BlockMarket::place_where(Is is) const {
+  const std::size_t count = holders_.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t place = last_place_ + i < count ? last_place_ + i : last_place_ + i - count;
+    if (!is(holders_[place].sequence)) continue;
+    last_place_ = place;
+    return place;
+  }
+  return count;
+}
+
+std::size_t BlockMarket::place_of(const ScheduledSequence& sequence) const {
+  return place_where([&](const ScheduledSequence* s) { return s == &sequence; });
+}
+
+std::size_t BlockMarket::place_of(SequenceId sequence) const {
+  return place_where([&](const ScheduledSequence* s) { return s->facts.id == sequence; });
 }
 
 bool BlockMarket::may_take(const ScheduledSequence& taker, const Holder& holder, bool from_running) const {
@@ -98,9 +114,23 @@ bool BlockMarket::take_free(const GroupCounts& need) {
   return true;
 }
 
+GroupCounts BlockMarket::tail_of(const Holder& holder) const {
+  return view_.geometry.blocks_for(holder.keep) - view_.geometry.blocks_for(holder.exclusive_from);
+}
+
+bool BlockMarket::are_in_reach(const ScheduledSequence& taker, const GroupCounts& wanted, const Holder* victim) const {
+  if (wanted.within(available_)) return true;
+  GroupCounts in_reach = available_;
+  for (const Holder& holder : holders_) {
+    if (&holder == victim || may_take(taker, holder, false)) in_reach += tail_of(holder);
+  }
+  return wanted.within(in_reach);
+}
+
 bool BlockMarket::take_for_waiting(const ScheduledSequence& taker, const GroupCounts& need, const GroupCounts& spare,
                                    bool last_resort) {
   const GroupCounts wanted = need + spare;
+  if (!last_resort && !are_in_reach(taker, wanted, nullptr)) return false;
   while (!wanted.within(available_)) {
     Holder* victim = lowest_holder(taker, false, false);
     if (victim == nullptr) {
@@ -140,8 +170,7 @@ BlockMarket::Holder* BlockMarket::newest_borrower(const ScheduledSequence& claim
 void BlockMarket::keep_for(const ScheduledSequence& claimant, const GroupCounts& need) {
   GroupCounts in_reach = available_;
   for (const Holder& holder : holders_) {
-    if (has_borrowed_from(claimant, holder))
-      in_reach += view_.geometry.blocks_for(holder.keep) - view_.geometry.blocks_for(holder.exclusive_from);
+    if (has_borrowed_from(claimant, holder)) in_reach += tail_of(holder);
   }
   if (!need.within(in_reach)) return;  // nobody gives anything up in vain
   while (!need.within(available_)) {
@@ -157,10 +186,14 @@ bool BlockMarket::keeps_for(std::size_t lane) const {
   return std::any_of(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.lane == lane; });
 }
 
-bool BlockMarket::take_kept(const ScheduledSequence& taker, const GroupCounts& need) {
+bool BlockMarket::has_kept(const ScheduledSequence& taker, const GroupCounts& need) const {
   const auto kept = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& k) { return k.lane == taker.lane; });
-  if (kept == kept_.end() || !need.within(kept->blocks) || is_settled(taker.facts.id)) return false;
-  kept->blocks -= need;
+  return kept != kept_.end() && need.within(kept->blocks) && !is_settled(taker);
+}
+
+bool BlockMarket::take_kept(const ScheduledSequence& taker, const GroupCounts& need) {
+  if (!has_kept(taker, need)) return false;
+  std::find_if(kept_.begin(), kept_.end(), [&](const Kept& k) { return k.lane == taker.lane; })->blocks -= need;
   return true;
 }
 
@@ -172,10 +205,10 @@ bool BlockMarket::take_back_seat(const ScheduledSequence& taker) {
   return put_out(taker, true);
 }
 
-bool BlockMarket::put_out(const ScheduledSequence& taker, bool own_tier) {
-  if (!may_preempt_) return false;
-  Holder* lowest = nullptr;
-  for (Holder& holder : holders_) {
+const BlockMarket::Holder* BlockMarket::seat_victim(const ScheduledSequence& taker, bool own_tier) const {
+  if (!may_preempt_) return nullptr;
+  const Holder* lowest = nullptr;
+  for (const Holder& holder : holders_) {
     const ScheduledSequence& s = *holder.sequence;
     const bool runs = s.state == SequenceState::kRunning && !holder.dropped && !holder.pinned;
     const bool is_below = s.facts.tier > taker.facts.tier || (own_tier && s.facts.tier == taker.facts.tier);
@@ -183,10 +216,16 @@ bool BlockMarket::put_out(const ScheduledSequence& taker, bool own_tier) {
     if (own_tier && (s.lane == taker.lane || s.reserved_to_the_end)) continue;
     if (lowest == nullptr || ranks_below(s, *lowest->sequence)) lowest = &holder;
   }
-  if (lowest == nullptr) return false;
-  const ScheduledSequence& s = *lowest->sequence;
-  lowest->dropped = true;
-  lowest->in_favour_of = taker.facts.tier;
+  return lowest;
+}
+
+bool BlockMarket::put_out(const ScheduledSequence& taker, bool own_tier) {
+  const Holder* victim = seat_victim(taker, own_tier);
+  if (victim == nullptr) return false;
+  const ScheduledSequence& s = *victim->sequence;
+  Holder& lowest = holders_[place_of(s)];
+  lowest.dropped = true;
+  lowest.in_favour_of = taker.facts.tier;
   book_.lost_seat(s.lane, s.facts.tier);
   if (s.facts.tier > taker.facts.tier) close_from(s.facts.tier);
   return true;
@@ -194,27 +233,28 @@ bool BlockMarket::put_out(const ScheduledSequence& taker, bool own_tier) {
 
 void BlockMarket::stand_back(const ScheduledSequence& sequence) {
   close_from(sequence.facts.tier);
-  if (Holder* holder = find(sequence.facts.id)) {
-    if (!holder->dropped) book_.lost_seat(sequence.lane, sequence.facts.tier);
-    holder->keep = std::min(holder->keep, sequence.computed);
-    holder->in_favour_of = sequence.facts.tier;
-    holder->dropped = true;
-  }
+  const std::size_t place = place_of(sequence);
+  if (place == holders_.size()) return;
+  Holder& holder = holders_[place];
+  if (!holder.dropped) book_.lost_seat(sequence.lane, sequence.facts.tier);
+  holder.keep = std::min(holder.keep, sequence.computed);
+  holder.in_favour_of = sequence.facts.tier;
+  holder.dropped = true;
 }
 
-void BlockMarket::pin(SequenceId sequence) {
-  if (Holder* holder = find(sequence)) holder->pinned = true;
+void BlockMarket::pin(const ScheduledSequence& sequence) {
+  const std::size_t place = place_of(sequence);
+  if (place < holders_.size()) holders_[place].pinned = true;
 }
 
-bool BlockMarket::is_settled(SequenceId sequence) const {
-  return std::any_of(holders_.begin(), holders_.end(),
-                     [&](const Holder& h) { return (h.dropped || h.pinned) && h.sequence->facts.id == sequence; });
+bool BlockMarket::is_settled(const ScheduledSequence& sequence) const {
+  const std::size_t place = place_of(sequence);
+  return place < holders_.size() && (holders_[place].dropped || holders_[place].pinned);
 }
 
 const ScheduledSequence* BlockMarket::holder(SequenceId sequence) const {
-  const auto it =
-      std::find_if(holders_.begin(), holders_.end(), [&](const Holder& h) { return h.sequence->facts.id == sequence; });
-  return it == holders_.end() ? nullptr : it->sequence;
+  const std::size_t place = place_of(sequence);
+  return place < holders_.size() ? holders_[place].sequence : nullptr;
 }
 
 void BlockMarket::add_drops(std::vector<PlanDrop>& drops) const {

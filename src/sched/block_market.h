@@ -1,6 +1,7 @@
 // Blocks while a plan is made: what is available, and what may be taken from whom.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory_resource>
 #include <optional>
@@ -24,8 +25,9 @@ class BlockMarket {
   bool take_for_running(const ScheduledSequence& taker, const GroupCounts& need);
   // Takes `need` if it is there.
   bool take_free(const GroupCounts& need);
-  // Takes `need` and leaves `spare` free, dropping tails of waiting sequences, and of running ones of lower tiers. With
-  // `last_resort` a waiting sequence gives up its shared blocks too (they come free when the last sharer has).
+  // Takes `need` and leaves `spare` free, dropping tails of waiting sequences, and of running ones of lower tiers. When
+  // that is not enough, nobody gives up anything, but with `last_resort`: then a waiting sequence gives up its shared
+  // blocks too (they come free when the last sharer has).
   bool take_for_waiting(const ScheduledSequence& taker, const GroupCounts& need, const GroupCounts& spare,
                         bool last_resort);
 
@@ -36,21 +38,27 @@ class BlockMarket {
   bool keeps_for(std::size_t lane) const;
   bool keeps_any() const { return !kept_.empty(); }
   // Takes `need` of what is kept for the class of `taker`. False, with nothing taken, when that is less.
+  bool has_kept(const ScheduledSequence& taker, const GroupCounts& need) const;
   bool take_kept(const ScheduledSequence& taker, const GroupCounts& need);
 
   // Puts the newest running sequence of a lower tier out, for its seat; it keeps its blocks. False when there is none
   // that may lose it.
   bool take_seat(const ScheduledSequence& taker);
+  bool may_take_seat(const ScheduledSequence& taker) const { return seat_victim(taker, false) != nullptr; }
+  // Whether take_for_waiting() could then find so many blocks.
+  bool are_in_reach_with_seat(const ScheduledSequence& taker, const GroupCounts& wanted) const {
+    return are_in_reach(taker, wanted, seat_victim(taker, false));
+  }
   // The same for one who is entitled to a seat that its own tier has borrowed. Before the step has entries.
   bool take_back_seat(const ScheduledSequence& taker);
 
   // Puts a running sequence out of this step although nothing of it is dropped: it waits for blocks.
   void stand_back(const ScheduledSequence& sequence);
   // This step runs it: it keeps what it has.
-  void pin(SequenceId sequence);
+  void pin(const ScheduledSequence& sequence);
 
   // In the plan already, or out of it.
-  bool is_settled(SequenceId sequence) const;
+  bool is_settled(const ScheduledSequence& sequence) const;
   // Running sequences needed more blocks than there were, or higher tiers took from lower ones: nothing of this tier is
   // admitted in this step.
   bool closed_to(Tier tier) const { return closed_from_ && tier >= *closed_from_; }
@@ -76,16 +84,23 @@ class BlockMarket {
   bool may_take(const ScheduledSequence& taker, const Holder& holder, bool from_running) const;
   bool has_borrowed_from(const ScheduledSequence& claimant, const Holder& holder) const;
   Holder* newest_borrower(const ScheduledSequence& claimant);
+  GroupCounts tail_of(const Holder& holder) const;
+  bool are_in_reach(const ScheduledSequence& taker, const GroupCounts& wanted, const Holder* victim) const;
+  const Holder* seat_victim(const ScheduledSequence& taker, bool own_tier) const;
   Holder* lowest_holder(const ScheduledSequence& taker, bool from_running, bool with_shared);
   bool put_out(const ScheduledSequence& taker, bool own_tier);
   void drop_tail(Holder& holder, const ScheduledSequence& taker, const GroupCounts& wanted);
-  Holder* find(SequenceId sequence);
+  template <typename Is>
+  std::size_t place_where(Is is) const;
+  std::size_t place_of(const ScheduledSequence& sequence) const;
+  std::size_t place_of(SequenceId sequence) const;
   void close_from(Tier tier);
 
   const CapacityView& view_;
   GroupCounts available_;
   std::pmr::vector<Holder> holders_;
-  std::pmr::vector<Kept> kept_;  // not in `available_`
+  mutable std::size_t last_place_ = 0;  // that was asked for: the next one is mostly near
+  std::pmr::vector<Kept> kept_;         // not in `available_`
   const bool may_preempt_;
   LimitBook& book_;
   std::optional<Tier> closed_from_;  // this tier and those below

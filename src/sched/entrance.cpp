@@ -1,6 +1,7 @@
 #include "sched/entrance.h"
 
 #include <algorithm>
+#include <bitset>
 #include <limits>
 
 namespace takt {
@@ -39,14 +40,21 @@ WaitReason Entrance::let_in_resuming(Tier tier, std::pmr::vector<Prompt>& prompt
   std::uint32_t looked_at = 0;
   WaitReason first = WaitReason::kNone;
   bool swapped_out = false;
+  std::bitset<kMostClasses + 1> without_seat;  // lanes: who is behind in one finds no seat either
   for (const ScheduledSequence& s : places_.of(tier).resuming) {
+    if (without_seat.test(s.lane)) {
+      ++looked_at;
+      continue;
+    }
     const WaitReason reason = obstacle(s, looked_at++, prompts);
+    note_kept_out(s, reason);
     if (reason == WaitReason::kSwappedOut) {  // it has its place, and holds up nobody
       swapped_out = true;
       continue;
     }
     if (first == WaitReason::kNone) first = reason;
     if (reason == WaitReason::kTierCeiling) of(tier).close(s.lane, reason);
+    if (reason == WaitReason::kSeat) without_seat.set(s.lane);
     if (reason != WaitReason::kNone && !leaves_others_alone(reason)) break;
   }
   return first == WaitReason::kNone && swapped_out ? WaitReason::kSwappedOut : first;
@@ -66,6 +74,7 @@ void Entrance::let_in_unstarted(Tier tier, std::pmr::vector<Prompt>& prompts) {
     const bool is_entitled = is_about_class(resuming) && tools_.book.is_entitled_to_seat(s->lane);
     const bool may_try = !only_entitled || is_entitled || tools_.market.keeps_for(s->lane);
     const WaitReason reason = may_try ? obstacle(*s, looked_at++, prompts) : resuming;
+    note_kept_out(*s, reason);
     if (reason == WaitReason::kNone) {
       prompts.back().urgent = tools_.walk.is_urgent();
       tools_.walk.take();
@@ -80,6 +89,15 @@ void Entrance::let_in_unstarted(Tier tier, std::pmr::vector<Prompt>& prompts) {
 // Whether those behind may try; what a preemption gave to a class is there although it closed the tier.
 bool Entrance::leaves_others_alone(WaitReason reason) const {
   return is_about_class(reason) || (reason == WaitReason::kPreemption && tools_.market.keeps_any());
+}
+
+void Entrance::note_kept_out(const ScheduledSequence& s, WaitReason reason) {
+  if (reason == WaitReason::kNone || reason == WaitReason::kSwappedOut || reason == WaitReason::kBreaker) return;
+  const LimitBook& book = tools_.book;
+  const bool by_own_ceiling = reason == WaitReason::kTierCeiling &&
+                              (book.seat_is_above_ceiling(s.lane) ||
+                               book.blocks_are_above_ceiling(s.lane, needs_of(s, options_, view_).blocks));
+  if (!by_own_ceiling) of(s.facts.tier).kept_out.push_back(s.lane);
 }
 
 void Entrance::TierReasons::close(std::size_t lane, WaitReason reason) {
@@ -98,14 +116,14 @@ WaitReason Entrance::obstacle(const ScheduledSequence& s, std::uint32_t looked_a
   if (tools_.market.closed_to(s.facts.tier) && !tools_.market.keeps_for(s.lane)) return WaitReason::kPreemption;
   if (running_[t] > 0 && running_[t] >= most_running_[t]) return WaitReason::kBreaker;
   if (!tools_.beat.leaves_time_for(s)) return WaitReason::kStepTime;
-  if (const WaitReason seat = seat_obstacle(s); seat != WaitReason::kNone) return seat;
+  Seat seat = Seat::kFree;
+  if (const WaitReason reason = seat_obstacle(s, seat); reason != WaitReason::kNone) return reason;
   if (looked_at == options_.lookahead) return short_of_blocks_ ? WaitReason::kBlocks : WaitReason::kStepTime;
   const AdmissionNeeds needs = needs_of(s, options_, view_);
-  if (const WaitReason blocks = block_obstacle(s, needs); blocks != WaitReason::kNone) return blocks;
+  if (const WaitReason reason = block_obstacle(s, needs, seat); reason != WaitReason::kNone) return reason;
   if (s.is_swapped()) {
-    const bool is_settled = tools_.market.is_settled(s.facts.id);  // it gave blocks up in this plan
     take_place(s, needs);
-    if (!is_settled) tools_.swap.bring_back(s, needs.cover);
+    tools_.swap.bring_back(s, needs.cover);
     waits_for_arena_ = true;
     return WaitReason::kSwappedOut;
   }
@@ -114,33 +132,52 @@ WaitReason Entrance::obstacle(const ScheduledSequence& s, std::uint32_t looked_a
 }
 
 // A free seat, or that of a lower tier's sequence: a realtime request never waits for batch work to end.
-WaitReason Entrance::seat_obstacle(const ScheduledSequence& s) {
-  LimitBook& book = tools_.book;
+WaitReason Entrance::seat_obstacle(const ScheduledSequence& s, Seat& seat) const {
+  const LimitBook& book = tools_.book;
   if (book.seat_is_above_ceiling(s.lane)) return WaitReason::kTierCeiling;
   if (seats_left_ > 0 && book.is_entitled_to_seat(s.lane)) return WaitReason::kNone;
   if (seats_left_ > book.seats_of_others(s.lane, s.facts.tier)) return WaitReason::kNone;
-  if (options_.join != JoinRule::kWhenEmpty && tools_.market.take_seat(s)) {
-    ++seats_left_;
+  if (options_.join != JoinRule::kWhenEmpty && tools_.market.may_take_seat(s)) {
+    seat = Seat::kOfAnother;
     return WaitReason::kNone;
   }
   return seats_left_ > 0 ? WaitReason::kTierCeiling : WaitReason::kSeat;
 }
 
-WaitReason Entrance::block_obstacle(const ScheduledSequence& s, const AdmissionNeeds& needs) {
-  LimitBook& book = tools_.book;
+WaitReason Entrance::wait_for_blocks() {
+  short_of_blocks_ = true;
+  return WaitReason::kBlocks;
+}
+
+// Blocks that must stay free when it enters: for the growth of those who run, and what is set aside for others.
+GroupCounts Entrance::spare_beside(const ScheduledSequence& s, const AdmissionNeeds& needs, bool is_entitled) const {
+  const GroupCounts growth = growth_.beside(s, needs.cover);
+  if (is_entitled) return growth;
+  const GroupCounts others = tools_.book.blocks_of_others(s.lane, s.facts.tier);
+  // What has no room beside others' reserves at all borrows of those that nobody asks for: it would wait, and keep all
+  // behind it waiting, until nothing else runs.
+  const bool fits_beside = (view_.geometry.blocks_for(needs.cover) + others).within(view_.total);
+  return growth + (fits_beside ? others : tools_.book.blocks_of_others(s.lane, s.facts.tier, true));
+}
+
+// Takes the blocks, and the seat where it is another's: nobody is put out of one in vain.
+WaitReason Entrance::block_obstacle(const ScheduledSequence& s, const AdmissionNeeds& needs, Seat seat) {
+  const LimitBook& book = tools_.book;
   if (book.blocks_are_above_ceiling(s.lane, needs.blocks)) return WaitReason::kTierCeiling;
   const bool is_entitled = book.is_entitled_to_blocks(s.lane, s.facts.tier, needs.blocks);
   // What waits for blocks holds back those behind it, of lower tiers too, or it would wait for ever.
   if (short_of_blocks_ && !is_entitled) return WaitReason::kBlocks;
-  if (tools_.market.take_kept(s, needs.blocks)) return WaitReason::kNone;
+  const bool are_kept = tools_.market.has_kept(s, needs.blocks);
+  if (!are_kept && tools_.market.is_settled(s)) return wait_for_blocks();
   const bool alone = places_.running.empty() && admitted_ == 0;
-  GroupCounts spare = alone ? GroupCounts{} : growth_.beside(s, needs.cover);
-  if (!alone && !is_entitled) spare += book.blocks_of_others(s.lane, s.facts.tier);
-  const bool taken =
-      !tools_.market.is_settled(s.facts.id) && tools_.market.take_for_waiting(s, needs.blocks, spare, alone);
-  if (taken) return WaitReason::kNone;
-  short_of_blocks_ = true;
-  return WaitReason::kBlocks;
+  const GroupCounts spare = alone || are_kept ? GroupCounts{} : spare_beside(s, needs, is_entitled);
+  if (seat == Seat::kOfAnother) {
+    if (!are_kept && !tools_.market.are_in_reach_with_seat(s, needs.blocks + spare)) return wait_for_blocks();
+    tools_.market.take_seat(s);
+    ++seats_left_;
+  }
+  if (tools_.market.take_kept(s, needs.blocks)) return WaitReason::kNone;
+  return tools_.market.take_for_waiting(s, needs.blocks, spare, alone) ? WaitReason::kNone : wait_for_blocks();
 }
 
 void Entrance::admit(const ScheduledSequence& s, const AdmissionNeeds& needs, std::pmr::vector<Prompt>& prompts) {
@@ -152,7 +189,7 @@ void Entrance::admit(const ScheduledSequence& s, const AdmissionNeeds& needs, st
 void Entrance::take_place(const ScheduledSequence& s, const AdmissionNeeds& needs) {
   growth_.add(s, needs.cover);
   tools_.beat.add(s);
-  tools_.market.pin(s.facts.id);
+  tools_.market.pin(s);
   tools_.book.took_seat(s.lane, s.facts.tier, needs.blocks);
   --seats_left_;
   ++admitted_;

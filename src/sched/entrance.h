@@ -67,15 +67,18 @@ class Entrance {
   // The first one that was looked at; it waits for blocks when short_of_blocks().
   const ScheduledSequence* first_in_line() const { return first_in_line_; }
   bool short_of_blocks() const { return short_of_blocks_; }
+  // Lanes of the tier of which somebody was kept out by other things than the class's own ceiling or the breaker.
+  const std::pmr::vector<std::size_t>& lanes_kept_out(Tier tier) const { return of(tier).kept_out; }
   // Somebody has a place and waits for the swap arena alone.
   bool waits_for_arena() const { return waits_for_arena_; }
 
  private:
   struct TierReasons {
-    explicit TierReasons(std::pmr::memory_resource* memory) : unstarted(memory) {}
+    explicit TierReasons(std::pmr::memory_resource* memory) : unstarted(memory), kept_out(memory) {}
 
     WaitReason resuming = WaitReason::kNone;
     std::pmr::vector<WaitReason> unstarted;  // by lane
+    std::pmr::vector<std::size_t> kept_out;
     void close(std::size_t lane, WaitReason reason);
   };
 
@@ -85,9 +88,14 @@ class Entrance {
   void let_in_unstarted(Tier tier, std::pmr::vector<Prompt>& prompts);
   void close_all(Tier tier, WaitReason reason);
   bool leaves_others_alone(WaitReason reason) const;
+  void note_kept_out(const ScheduledSequence& sequence, WaitReason reason);
   WaitReason obstacle(const ScheduledSequence& sequence, std::uint32_t looked_at, std::pmr::vector<Prompt>& prompts);
-  WaitReason seat_obstacle(const ScheduledSequence& sequence);
-  WaitReason block_obstacle(const ScheduledSequence& sequence, const AdmissionNeeds& needs);
+  // Where its seat would come from.
+  enum class Seat : std::uint8_t { kFree, kOfAnother };
+  WaitReason seat_obstacle(const ScheduledSequence& sequence, Seat& seat) const;
+  WaitReason block_obstacle(const ScheduledSequence& sequence, const AdmissionNeeds& needs, Seat seat);
+  WaitReason wait_for_blocks();
+  GroupCounts spare_beside(const ScheduledSequence& sequence, const AdmissionNeeds& needs, bool is_entitled) const;
   void admit(const ScheduledSequence& sequence, const AdmissionNeeds& needs, std::pmr::vector<Prompt>& prompts);
   void take_place(const ScheduledSequence& sequence, const AdmissionNeeds& needs);
 

@@ -14,7 +14,7 @@ GrowthReserve::GrowthReserve(const SchedulerOptions& options, const CapacityView
   const auto add_all = [&](const SequenceList& list) {
     for (const ScheduledSequence& s : list) {
       // A decode row of this plan has taken its block already.
-      if (s.cover > 0) add(s, std::max(s.cover, s.is_decode_row() ? s.computed + 1 : 0));
+      if (s.cover > 0) count(s, std::max(s.cover, s.is_decode_row() ? s.computed + 1 : 0));
     }
   };
   add_all(places.running);
@@ -38,9 +38,9 @@ GroupCounts GrowthReserve::beside(const ScheduledSequence& candidate, std::uint3
     case AdmissionRule::kGreedy:
       break;
     case AdmissionRule::kWorstCase:
-      return promised_ + growth_to_limit(candidate, cover);
+      return promised_to_others(candidate) + growth_to_limit(candidate, cover);
     case AdmissionRule::kPredicted: {
-      std::pmr::vector<LengthOutlook> all(outlooks_, outlooks_.get_allocator());
+      std::pmr::vector<LengthOutlook> all = outlooks_of_others(candidate);
       all.push_back(outlook(candidate, cover));
       const std::uint64_t tokens = peak_growth(all, view_.geometry.alignment - 1);
       constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
@@ -50,7 +50,29 @@ GroupCounts GrowthReserve::beside(const ScheduledSequence& candidate, std::uint3
   return watermark;
 }
 
+// One that waits and holds blocks is among those that were counted at first.
+GroupCounts GrowthReserve::promised_to_others(const ScheduledSequence& s) const {
+  return s.cover > 0 ? promised_ - growth_to_limit(s, s.cover) : promised_;
+}
+
+std::pmr::vector<LengthOutlook> GrowthReserve::outlooks_of_others(const ScheduledSequence& s) const {
+  std::pmr::vector<LengthOutlook> others(outlooks_, outlooks_.get_allocator());
+  if (s.cover == 0) return others;
+  // Equal ones are as good as its own.
+  const auto own = std::find(others.begin(), others.end(), outlook(s, s.cover));
+  if (own != others.end()) others.erase(own);
+  return others;
+}
+
 void GrowthReserve::add(const ScheduledSequence& s, std::uint32_t cover) {
+  if (s.cover > 0) {
+    promised_ = promised_to_others(s);
+    outlooks_ = outlooks_of_others(s);
+  }
+  count(s, cover);
+}
+
+void GrowthReserve::count(const ScheduledSequence& s, std::uint32_t cover) {
   if (options_.admission == AdmissionRule::kWorstCase) promised_ += growth_to_limit(s, cover);
   if (options_.admission == AdmissionRule::kPredicted) outlooks_.push_back(outlook(s, cover));
 }

@@ -18,12 +18,16 @@ class GrowthReserve {
   GrowthReserve(const SchedulerOptions& options, const CapacityView& view, const SequencePlaces& places,
                 const LengthForecast& forecast);
 
-  // Blocks that must stay free beside the candidate's own when it enters with tables up to `cover`.
+  // Blocks that must stay free beside the candidate's own when it enters with tables up to `cover`. One that holds
+  // blocks already is counted once.
   GroupCounts beside(const ScheduledSequence& candidate, std::uint32_t cover) const;
   // It enters.
   void add(const ScheduledSequence& sequence, std::uint32_t cover);
 
  private:
+  void count(const ScheduledSequence& sequence, std::uint32_t cover);
+  GroupCounts promised_to_others(const ScheduledSequence& sequence) const;
+  std::pmr::vector<LengthOutlook> outlooks_of_others(const ScheduledSequence& sequence) const;
   GroupCounts growth_to_limit(const ScheduledSequence& sequence, std::uint32_t cover) const;
   LengthOutlook outlook(const ScheduledSequence& sequence, std::uint32_t cover) const;
 

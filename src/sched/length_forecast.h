@@ -34,6 +34,7 @@ struct LengthOutlook {
   std::uint32_t held_tokens = 0;  // positions its blocks reach
   std::uint32_t known_tokens = 0;
   std::uint32_t remaining = 0;
+  bool operator==(const LengthOutlook&) const = default;
 };
 
 // Tokens of KV that must be free now so that all can run to their forecast end without preemption: at the worst moment,

@@ -22,6 +22,17 @@ GroupCounts larger(GroupCounts a, const GroupCounts& b) {
   return a;
 }
 
+bool has_batch_work(const SequencePlaces& places, std::size_t lane) {
+  const TierQueues& batch = places.of(Tier::kBatch);
+  const auto& lanes = batch.starting.lanes();
+  if (lane < lanes.size() && !lanes[lane].arrivals.empty()) return true;
+  const auto is_of_class = [lane](const ScheduledSequence& s) {
+    return s.lane == lane && s.facts.tier == Tier::kBatch;
+  };
+  return std::any_of(places.running.begin(), places.running.end(), is_of_class) ||
+         std::any_of(batch.resuming.begin(), batch.resuming.end(), is_of_class);
+}
+
 }  // namespace
 
 double batch_share(const SchedulerOptions& options, const SequencePlaces& places) {
@@ -29,20 +40,31 @@ double batch_share(const SchedulerOptions& options, const SequencePlaces& places
   for (std::size_t i = 0; i < options.classes.size(); ++i) {
     const ClassLimits& limits = options.classes[i].limits;
     if (limits.tier != Tier::kBatch || limits.min_share <= share) continue;
-    const std::size_t lane = lane_of(ClassIndex(static_cast<std::uint32_t>(i)));
-    const auto& lanes = places.of(Tier::kBatch).starting.lanes();
-    const bool waits = lane < lanes.size() && !lanes[lane].arrivals.empty();
-    const auto is_of_class = [lane](const ScheduledSequence& s) { return s.lane == lane; };
-    const SequenceList& resuming = places.of(Tier::kBatch).resuming;
-    if (waits || std::any_of(places.running.begin(), places.running.end(), is_of_class) ||
-        std::any_of(resuming.begin(), resuming.end(), is_of_class))
-      share = limits.min_share;
+    if (has_batch_work(places, lane_of(ClassIndex(static_cast<std::uint32_t>(i))))) share = limits.min_share;
   }
   return share;
 }
 
+double batch_ceiling(const SchedulerOptions& options, const SequencePlaces& places) {
+  const bool any = std::any_of(options.classes.begin(), options.classes.end(), [](const EngineClass& c) {
+    return c.limits.tier == Tier::kBatch && c.limits.ceiling.step_time < 1.0;
+  });
+  if (!any) return 1.0;
+  const std::size_t lanes = std::max(places.lanes(), options.classes.size() + 1);
+  double ceiling = 0.0;
+  for (std::size_t lane = 0; lane < lanes && ceiling < 1.0; ++lane) {
+    const ClassIndex index = lane == 0 ? kNoClass : ClassIndex(static_cast<std::uint32_t>(lane - 1));
+    if (has_batch_work(places, lane)) ceiling += limits_of(options.classes, index, Tier::kBatch).ceiling.step_time;
+  }
+  return std::min(1.0, ceiling);
+}
+
 std::uint32_t LimitBook::Account::missing_seats() const {
   return std::min(reserved_seats - std::min(reserved_seats, seats), waiting);
+}
+
+std::uint32_t LimitBook::Account::seats_below_ceiling() const {
+  return most_seats - std::min(most_seats, seats);
 }
 
 void LimitBook::open(const SchedulerOptions& options, const CapacityView& view, const SequencePlaces& places,
@@ -80,6 +102,7 @@ void LimitBook::set_limits(const SchedulerOptions& options, const CapacityView& 
 
 void LimitBook::count(const SequencePlaces& places, const BlockGeometry& geometry) {
   const auto holds = [&](const ScheduledSequence& s) {
+    if (s.cover == 0) return;
     const GroupCounts blocks = geometry.blocks_for(s.cover);
     accounts_[s.lane].blocks += blocks;
     blocks_[index_of(s.facts.tier)] += blocks;
@@ -89,25 +112,28 @@ void LimitBook::count(const SequencePlaces& places, const BlockGeometry& geometr
     ++seats_[index_of(s.facts.tier)];
     holds(s);
   }
-  batch_waiting_ = 0;
   for (const Tier tier : kTiers) {
     const TierQueues& queues = places.of(tier);
+    const bool is_batch = tier == Tier::kBatch;
     for (const ScheduledSequence& s : queues.resuming) {
       holds(s);
       Account& account = accounts_[s.lane];
       ++account.waiting;
+      account.batch_waiting += is_batch ? 1 : 0;
       if (account.first_waiting == nullptr) account.first_waiting = &s;
     }
-    std::size_t waiting = queues.resuming.size();
     for (const ServiceLane& lane : queues.starting.lanes()) {
       if (lane.arrivals.empty()) continue;
-      waiting += lane.arrivals.size();
+      const auto waiting = static_cast<std::uint32_t>(lane.arrivals.size());
       Account& account = accounts_[lane.index];
-      account.waiting += static_cast<std::uint32_t>(lane.arrivals.size());
+      account.waiting += waiting;
+      account.batch_waiting += is_batch ? waiting : 0;
       if (account.first_waiting == nullptr) account.first_waiting = &*lane.flows.begin()->members.begin();
     }
-    if (tier == Tier::kBatch) batch_waiting_ = static_cast<std::uint32_t>(waiting);
   }
+  batch_waiting_ = 0;
+  for (const Account& account : accounts_)
+    batch_waiting_ += std::min(account.batch_waiting, account.seats_below_ceiling());
 }
 
 bool LimitBook::seat_is_above_ceiling(std::size_t lane) const {
@@ -147,11 +173,11 @@ std::uint32_t LimitBook::seats_of_others(std::size_t lane, Tier tier) const {
   return std::max(seats, floor_.seats - std::min(floor_.seats, batch));
 }
 
-GroupCounts LimitBook::blocks_of_others(std::size_t lane, Tier tier) const {
+GroupCounts LimitBook::blocks_of_others(std::size_t lane, Tier tier, bool all_lent) const {
   GroupCounts blocks;
   for (std::size_t i = 0; i < accounts_.size(); ++i) {
     const Account& account = accounts_[i];
-    const bool is_lent = account.tier < tier || (account.tier > tier && account.waiting == 0);
+    const bool is_lent = account.tier < tier || ((all_lent || account.tier > tier) && account.waiting == 0);
     if (i != lane && !is_lent) blocks += account.reserved_blocks - account.blocks;
   }
   if (tier == Tier::kBatch || batch_waiting_ == 0) return blocks;
@@ -169,16 +195,11 @@ bool LimitBook::may_lose_blocks(std::size_t lane, Tier tier) const {
   return tier != Tier::kBatch || floor_.blocks.none() || !blocks_[index_of(tier)].within(floor_.blocks);
 }
 
-std::optional<LimitBook::Claim> LimitBook::next_claim(Tier tier, std::uint32_t free_seats) const {
-  std::uint32_t missing = 0;
-  const ScheduledSequence* waits = nullptr;
-  for (const Account& account : accounts_) {
-    if (account.missing_seats() == 0 || account.first_waiting->facts.tier != tier) continue;
-    missing += account.missing_seats();
-    if (waits == nullptr) waits = account.first_waiting;
-  }
-  if (missing <= free_seats) return std::nullopt;
-  return Claim{waits};
+LimitBook::Claim LimitBook::claim_of(std::size_t lane, Tier tier) const {
+  const Account& account = accounts_[lane];
+  const std::uint32_t seats = account.missing_seats();
+  if (seats == 0 || account.first_waiting->facts.tier != tier) return {};
+  return {account.first_waiting, seats};
 }
 
 void LimitBook::took_seat(std::size_t lane, Tier tier, const GroupCounts& blocks) {

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "core/capacity_view.h"
@@ -16,7 +15,10 @@
 namespace takt {
 
 // The batch tier's minimum share of step time: the largest of the tier's own and of its classes that have work.
+// Without the ceilings of these.
 double batch_share(const SchedulerOptions& options, const SequencePlaces& places);
+// The part of step time that the ceilings of the batch tier's classes that have work leave them together; at most 1.
+double batch_ceiling(const SchedulerOptions& options, const SequencePlaces& places);
 
 class LimitBook {
  public:
@@ -35,21 +37,23 @@ class LimitBook {
   bool may_claim_blocks(std::size_t lane, const GroupCounts& more) const;
   std::uint32_t seats_of(Tier tier) const { return seats_[index_of(tier)]; }
   // What must stay free when a sequence of this class enters, because it is others'. Seats: of classes that wait.
-  // Blocks: also of classes of its own tier that do not wait, since a running sequence does not give blocks back to its
-  // own tier.
+  // Blocks: also of classes of its own tier that do not wait, so that these rarely have to take any back.
   std::uint32_t seats_of_others(std::size_t lane, Tier tier) const;
-  GroupCounts blocks_of_others(std::size_t lane, Tier tier) const;
+  // Reserves of its own tier: `all_lent` leaves them out.
+  GroupCounts blocks_of_others(std::size_t lane, Tier tier, bool all_lent = false) const;
 
   // Whether a sequence of this class may be put out of its seat, or lose blocks, for somebody of a higher tier or for
   // one who is entitled: it is not what is reserved for its class or tier.
   bool may_lose_seat(std::size_t lane, Tier tier) const;
   bool may_lose_blocks(std::size_t lane, Tier tier) const;
 
-  // Seats that classes of this tier ask back: they wait, are entitled, and no seat is free. With the first that waits.
+  // Seats that those of a class who wait lack to its reserve, and the first of them.
   struct Claim {
-    const ScheduledSequence* waits;
+    const ScheduledSequence* waits = nullptr;
+    std::uint32_t seats = 0;
   };
-  std::optional<Claim> next_claim(Tier tier, std::uint32_t free_seats) const;
+  Claim claim_of(std::size_t lane, Tier tier) const;
+  std::size_t lanes() const { return accounts_.size(); }
 
   void took_seat(std::size_t lane, Tier tier, const GroupCounts& blocks);
   void lost_seat(std::size_t lane, Tier tier);
@@ -66,9 +70,11 @@ class LimitBook {
     GroupCounts most_blocks;
     bool blocks_are_limited = false;
     std::uint32_t waiting = 0;
+    std::uint32_t batch_waiting = 0;  // of these, of the batch tier
     const ScheduledSequence* first_waiting = nullptr;
 
     std::uint32_t missing_seats() const;
+    std::uint32_t seats_below_ceiling() const;
   };
   struct Floor {  // of the batch tier's minimum share
     std::uint32_t seats = 0;
@@ -81,7 +87,7 @@ class LimitBook {
   std::vector<Account> accounts_;  // by lane
   std::array<std::uint32_t, kTiers.size()> seats_{};
   std::array<GroupCounts, kTiers.size()> blocks_{};
-  std::uint32_t batch_waiting_ = 0;  // sequences of the batch tier
+  std::uint32_t batch_waiting_ = 0;  // sequences of the batch tier that its classes' ceilings leave a seat to
   Floor floor_;
 };
 

@@ -27,7 +27,11 @@ void MinimumShare::note(const Step& step) noexcept {
     seat_ = false;
     return;
   }
-  behind_ = std::clamp(behind_ + to_seconds(step.time) * (1.0 - step.part / step.share), 0.0, kMostBehind);
+  const double time = to_seconds(step.time);
+  const double missing = time * (1.0 - step.part / step.share);
+  // Who has less than its share and all that it can use forgets what it once lacked.
+  const bool is_content = missing > 0.0 && !step.wants_more;
+  behind_ = std::clamp(behind_ + (is_content ? -time : missing), 0.0, kMostBehind);
   if (behind_ >= kSeatAfter) seat_ = true;
   if (behind_ <= 0.0) seat_ = false;
 }

@@ -22,6 +22,7 @@ class MinimumShare {
  public:
   struct Step {
     bool batch_works = false;  // it had something that could run
+    bool wants_more = false;   // some of that could have used more than it got, for all that its own ceilings allow
     double share = 0.0;        // of step time that is set aside for it
     double part = 0.0;         // of this step that it had
     Duration time{0};
@@ -35,7 +36,8 @@ class MinimumShare {
   OwedParts owed() const;
 
  private:
-  // Seconds of steps in which it would have had nothing, had it had its share in all others.
+  // Seconds of steps in which it would have had nothing, had it had its share in all others. What its own classes'
+  // ceilings keep from it, or it has no use for, is not owed to it.
   double behind_ = 0.0;
   bool seat_ = false;
 };

@@ -75,7 +75,6 @@ void PlanBuilder::build(StepId id, ModelIndex model) {
   collect_prompts(Tier::kRealtime);
   const bool realtime_prefills = !prompts_of(Tier::kRealtime).empty();
   add_decode_rows(Tier::kBatch, realtime_prefills ? limit_beside_prompts() : planned_limit_);
-  plan_.beat_overrun = plan_.features.decode_rows > 0 && model_.predict(plan_.features) > plan_.budget;
   grant_prefill(Tier::kRealtime, planned_limit_ - left_aside());
   if (realtime_prefills) add_decode_rows(Tier::kBatch, planned_limit_);
   collect_prompts(Tier::kBatch);
@@ -86,6 +85,7 @@ void PlanBuilder::build(StepId id, ModelIndex model) {
   count_copies();
   swap_.name_fetches(places_);
   plan_.predicted = model_.predict(plan_.features);
+  plan_.beat_overrun = plan_.features.decode_rows > 0 && plan_.predicted > plan_.budget;
   const bool nothing_goes_on = plan_.empty() && places_.running.empty() && !entrance_->waits_for_arena();
   if (nothing_goes_on && entrance_->short_of_blocks()) unserviceable_ = entrance_->first_in_line();
 }
@@ -101,7 +101,8 @@ void PlanBuilder::look_at_batch() {
   });
   batch_step_.batch_works = runs || waits;
   if (!batch_step_.batch_works || options_.join == JoinRule::kWhenEmpty) return;
-  batch_step_.share = set_aside_for(batch_share(options_, places_));
+  // What its classes may not use would be set aside for nobody.
+  batch_step_.share = std::min(set_aside_for(batch_share(options_, places_)), batch_ceiling(options_, places_));
   // Who only waits can do nothing with it unless a seat is free.
   if (runs || places_.running.size() < options_.max_sequences)
     set_aside_ = from_seconds(to_seconds(planned_limit_) * batch_step_.share);
@@ -125,18 +126,42 @@ Duration& PlanBuilder::spent(std::size_t lane) {
 }
 
 // How much longer entries of the class may make the step.
-Duration PlanBuilder::left_to(const ScheduledSequence& s) {
-  const double ceiling = limits_of(options_.classes, s.facts.service_class, s.facts.tier).ceiling.step_time;
+Duration PlanBuilder::left_to(std::size_t lane, Tier tier) {
+  const ClassIndex index = lane == 0 ? kNoClass : ClassIndex(static_cast<std::uint32_t>(lane - 1));
+  const double ceiling = limits_of(options_.classes, index, tier).ceiling.step_time;
   if (ceiling >= 1.0) return Duration::max();
-  return from_seconds(to_seconds(planned_limit_) * ceiling) - spent(s.lane);
+  return from_seconds(to_seconds(planned_limit_) * ceiling) - spent(lane);
 }
 
-BatchStep PlanBuilder::batch_step() const {
-  BatchStep step = batch_step_;
+double PlanBuilder::batch_part() const {
   const double batch = to_seconds(added_[index_of(Tier::kBatch)]);
   const double all = batch + to_seconds(added_[index_of(Tier::kRealtime)]);
-  step.part = all > 0.0 ? batch / all : 0.0;
+  return all > 0.0 ? batch / all : 0.0;
+}
+
+BatchStep PlanBuilder::batch_step() {
+  BatchStep step = batch_step_;
+  step.part = batch_part();
+  step.wants_more = step.batch_works && step.part < step.share && batch_wants_more();
   return step;
+}
+
+// Work of the batch tier that could run has less of the step than it could use, and the time ceiling of its class would
+// let it have another row.
+bool PlanBuilder::batch_wants_more() {
+  const Duration row = model_.predict(with_rows(plan_.features, 0, 1)) - model_.predict(plan_.features);
+  const auto may_have_more = [&](std::size_t lane) { return left_to(lane, Tier::kBatch) > row; };
+  const auto& kept_out = entrance_->lanes_kept_out(Tier::kBatch);
+  const auto& prompts = prompts_of(Tier::kBatch);
+  return std::any_of(kept_out.begin(), kept_out.end(), may_have_more) ||
+         std::any_of(prompts.begin(), prompts.end(),
+                     [&](const Prompt& prompt) {
+                       const bool is_whole = prompt.first_position + prompt.granted == prompt.sequence->known;
+                       return !is_whole && may_have_more(prompt.sequence->lane);
+                     }) ||
+         std::any_of(places_.running.begin(), places_.running.end(), [&](const ScheduledSequence& s) {
+           return s.facts.tier == Tier::kBatch && s.is_decode_row() && !market_.is_settled(s) && may_have_more(s.lane);
+         });
 }
 
 void PlanBuilder::choose_budget() {
@@ -170,7 +195,7 @@ void PlanBuilder::add_decode_rows(Tier tier, Duration limit, std::uint32_t most)
   std::pmr::vector<const ScheduledSequence*> rows(places_.memory);
   rows.reserve(places_.running.size());
   for (const ScheduledSequence& s : places_.running) {
-    if (s.facts.tier == tier && s.is_decode_row() && !market_.is_settled(s.facts.id)) rows.push_back(&s);
+    if (s.facts.tier == tier && s.is_decode_row() && !market_.is_settled(s)) rows.push_back(&s);
   }
   // Realtime by age, which is also who may take blocks from whom; of the batch tier, where time may not last for all,
   // by what their tenants have had, then those left out last time first.
@@ -181,10 +206,10 @@ void PlanBuilder::add_decode_rows(Tier tier, Duration limit, std::uint32_t most)
   };
   std::sort(rows.begin(), rows.end(), [&](auto* a, auto* b) { return key(a) < key(b); });
   for (const ScheduledSequence* s : rows) {
-    if (market_.is_settled(s->facts.id)) continue;  // it gave its blocks to one before it
+    if (market_.is_settled(*s)) continue;  // it gave its blocks to one before it
     if (plan_.features.tokens > 0 && model_.predict(with_rows(plan_.features, s->computed, 1)) > limit) break;
     if (plan_.features.tokens >= options_.max_step_tokens || most == 0) break;
-    if (tier == Tier::kBatch && left_to(*s) <= Duration::zero()) continue;
+    if (tier == Tier::kBatch && left_to(s->lane, tier) <= Duration::zero()) continue;
     if (add_decode_row(*s)) {
       --most;
     } else {
@@ -198,7 +223,7 @@ bool PlanBuilder::add_decode_row(const ScheduledSequence& s) {
   const GroupCounts need = view_.geometry.blocks_for(cover) - view_.geometry.blocks_for(s.cover);
   const bool may_preempt = options_.preemption != PreemptionRule::kNone;
   if (!need.none() && !(may_preempt ? market_.take_for_running(s, need) : market_.take_free(need))) return false;
-  market_.pin(s.facts.id);
+  market_.pin(s);
   const Duration before = model_.predict(plan_.features);
   plan_.features = with_rows(plan_.features, s.computed, 1);
   ++plan_.features.decode_rows;
@@ -212,7 +237,7 @@ bool PlanBuilder::add_decode_row(const ScheduledSequence& s) {
 // Prompts of the tier that are under way, and those that can be admitted.
 void PlanBuilder::collect_prompts(Tier tier) {
   for (const ScheduledSequence& s : places_.running) {
-    if (s.facts.tier != tier || s.remaining() < 2 || market_.is_settled(s.facts.id)) continue;
+    if (s.facts.tier != tier || s.remaining() < 2 || market_.is_settled(s)) continue;
     prompts_of(tier).push_back({&s, s.computed, s.cover, false});
   }
   entrance_->let_in(tier, prompts_of(tier));
@@ -254,7 +279,7 @@ void PlanBuilder::insist_on_prefill() {
 // as it is behind: rows that are decoded, then prompts; the last row is not cut off.
 void PlanBuilder::insist_on_batch() {
   const bool is_alone = added_[index_of(Tier::kRealtime)] <= Duration::zero();
-  const auto has_its_share = [&] { return batch_step().part >= batch_step_.share; };
+  const auto has_its_share = [&] { return batch_part() >= batch_step_.share; };
   if (is_alone || !history_.minimum_share.is_behind() || has_its_share()) return;
   add_decode_rows(Tier::kBatch, model_.predict(plan_.features) + missing_part());
   if (!has_its_share()) add_decode_rows(Tier::kBatch, Duration::max(), 1);
@@ -304,7 +329,7 @@ PromptCandidate PlanBuilder::candidate(const Prompt& prompt) {
   const ScheduledSequence& s = *prompt.sequence;
   const std::uint32_t first = prompt.first_position + prompt.granted;
   PromptCandidate candidate{s.order, first, s.known - first};
-  if (const Duration left = left_to(s); left != Duration::max()) {
+  if (const Duration left = left_to(s.lane, s.facts.tier); left != Duration::max() && candidate.remaining > 0) {
     const Duration limit = model_.predict(plan_.features) + std::max(Duration::zero(), left);
     const std::uint32_t rows = most_rows(model_, plan_.features, first, candidate.remaining, limit);
     // A class that had nothing of this step goes on by a row at least.

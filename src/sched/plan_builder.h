@@ -69,7 +69,7 @@ class PlanBuilder {
   // The oldest waiting sequence needs blocks although nothing holds any: it can never be scheduled.
   const ScheduledSequence* unserviceable() const { return unserviceable_; }
   // What the batch tier has of the step, without its time.
-  BatchStep batch_step() const;
+  BatchStep batch_step();
 
  private:
   struct ChunkRoom {
@@ -92,13 +92,15 @@ class PlanBuilder {
   void insist_on_prefill();
   void insist_on_batch();
   Duration missing_part() const;
+  double batch_part() const;
+  bool batch_wants_more();
   void add_prompt(Prompt& prompt, std::uint32_t tokens);
   PromptCandidate candidate(const Prompt& prompt);
   void pad(std::uint32_t rows);
   void pad_ended_rows();
   void note_added(const ScheduledSequence& sequence, Duration before);
   Duration& spent(std::size_t lane);
-  Duration left_to(const ScheduledSequence& sequence);
+  Duration left_to(std::size_t lane, Tier tier);
   std::pmr::vector<Prompt>& prompts_of(Tier tier) { return prompts_[index_of(tier)]; }
 
   const SchedulerOptions& options_;

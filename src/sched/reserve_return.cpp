@@ -17,19 +17,31 @@ std::uint32_t unused_seats(const SchedulerOptions& options, const SequencePlaces
 
 std::uint32_t ReserveReturn::take_back_seats() {
   if (parts_.options.join == JoinRule::kWhenEmpty) return 0;
-  const CapacityView& view = parts_.view;
-  std::uint32_t seats = 0;
+  std::uint32_t taken = 0;
   const std::uint32_t free = unused_seats(parts_.options, parts_.places);
   for (const Tier tier : kTiers) {
-    while (const auto claim = parts_.book.next_claim(tier, free + seats)) {
-      const ScheduledSequence& waits = *claim->waits;
-      const GroupCounts need = view.geometry.blocks_for(waits.known) - view.geometry.blocks_for(waits.cover);
-      const bool has_blocks = need.within(view.free + view.evictable) || parts_.book.may_claim_blocks(waits.lane, need);
-      if (!has_blocks || !parts_.market.take_back_seat(waits)) break;
-      ++seats;
+    std::uint32_t left = free + taken;
+    for (std::size_t lane = 0; lane < parts_.book.lanes(); ++lane) {
+      // A class that lacks blocks keeps no other from its own.
+      const LimitBook::Claim claim = parts_.book.claim_of(lane, tier);
+      for (std::uint32_t seats = claim.seats; seats > 0; --seats) {
+        if (left > 0) {
+          --left;
+        } else if (has_blocks_for(*claim.waits) && parts_.market.take_back_seat(*claim.waits)) {
+          ++taken;
+        } else {
+          break;
+        }
+      }
     }
   }
-  return seats;
+  return taken;
+}
+
+bool ReserveReturn::has_blocks_for(const ScheduledSequence& s) const {
+  const CapacityView& view = parts_.view;
+  const GroupCounts need = view.geometry.blocks_for(s.known) - view.geometry.blocks_for(s.cover);
+  return need.within(view.free + view.evictable) || parts_.book.may_claim_blocks(s.lane, need);
 }
 
 void ReserveReturn::take_back_blocks(std::uint32_t seats_taken_back) {

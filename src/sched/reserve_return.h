@@ -33,6 +33,7 @@ class ReserveReturn {
   void take_back_blocks(std::uint32_t seats_taken_back);
 
  private:
+  bool has_blocks_for(const ScheduledSequence& sequence) const;
   void take_back_blocks_for(std::size_t lane, Tier tier, std::uint32_t seats);
   std::uint32_t seats_in_reach(std::size_t lane, Tier tier, std::uint32_t free_seats) const;
 

@@ -63,6 +63,8 @@ void Scheduler::add(const SequenceFacts& facts, TimePoint now) {
   s.tenant = &places_.of(facts.tier).ledger.enter(facts.tenant);
   s.lane = lane_of(facts.service_class);
   s.weight = facts.weight * limits_of(options_.classes, facts.service_class, facts.tier).weight;
+  // A choice after the first may never wait in it, and is counted by it all the same.
+  places_.of(facts.tier).starting.lane_at(s.lane);
   SequenceList& list = list_of(s);
   WaitAccount& account = *account_of(s);
   if (s.state == SequenceState::kSibling && list.empty()) account.set(WaitReason::kSibling, now);
@@ -147,8 +149,9 @@ void Scheduler::settle() {
   };
   bool old_ones = std::any_of(places_.running.begin(), places_.running.end(), is_old);
   for (const TierQueues& queues : places_.tiers) {
-    old_ones =
-        old_ones || std::any_of(queues.resuming.begin(), queues.resuming.end(), is_old) || !queues.siblings.empty();
+    // In order of arrival.
+    for (const SequenceList* list : {&queues.resuming, &queues.siblings})
+      old_ones = old_ones || (!list->empty() && is_old(list->front()));
   }
   if (!old_ones) options_.preemption = wanted.preemption;
   if (options_.max_step_tokens == wanted.max_step_tokens && options_.preemption == wanted.preemption)
@@ -186,17 +189,31 @@ std::span<const SequenceId> Scheduler::queue_heads(TimePoint now) {
     const TierQueues& queues = places_.of(tier);
     // A realtime sequence may take the seat of any batch one.
     const std::size_t seats = free_seats + (tier == Tier::kRealtime ? running_of(Tier::kBatch) : 0);
-    std::size_t left = std::min<std::size_t>(seats, options_.lookahead);
+    const std::size_t most = std::min<std::size_t>(seats, options_.lookahead);
+    std::size_t left = most;
     for (auto s = queues.resuming.begin(); s != queues.resuming.end() && left > 0; ++s, --left) note(*s);
-    if (left == 0) continue;
-    scratch_.walk.start(queues, options_.fair, options_.max_overtakes);
-    for (const ScheduledSequence* s = scratch_.walk.next(); s != nullptr && left > 0;
-         s = scratch_.walk.next(), --left) {
-      note(*s);
-      scratch_.walk.take();
-    }
+    if (most > 0) walk_heads(queues, {most, most - left}, note);
   }
   return heads_;
+}
+
+// As many unstarted ones as may start in their order, and the first of every class: those before them may be held up by
+// limits of their own classes.
+template <typename Note>
+void Scheduler::walk_heads(const TierQueues& queues, HeadCounts counts, Note note) {
+  constexpr std::size_t kOfEveryClass = 4;
+  std::array<std::size_t, kMostClasses + 1> named{};
+  ServiceWalk& walk = scratch_.walk;
+  walk.start(queues, options_.fair, options_.max_overtakes);
+  while (const ScheduledSequence* s = walk.next()) {
+    note(*s);
+    ++counts.named;
+    const std::size_t lane = s->lane;
+    const std::size_t of_class = ++named[lane];
+    walk.take();
+    const bool enough = counts.named >= counts.most && of_class >= kOfEveryClass;
+    if (enough || of_class >= counts.most) walk.close_lane(lane);
+  }
 }
 
 std::span<const SequenceId> Scheduler::holders(const CapacityView& view) {

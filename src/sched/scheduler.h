@@ -3,6 +3,7 @@
 // number of queue heads, not on how many wait.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
@@ -121,6 +122,12 @@ class Scheduler {
   std::size_t running_of(Tier tier) const;
   void forget_expiry(const ScheduledSequence& sequence);
   bool reserve_is_asked_for() const;
+  struct HeadCounts {
+    std::size_t most = 0;   // that can start
+    std::size_t named = 0;  // so far
+  };
+  template <typename Note>
+  void walk_heads(const TierQueues& queues, HeadCounts counts, Note note);
   void open_gates(TimePoint now);
   void close_batch(const StepPlan& plan, const Entrance& entrance);
   void name_waits(const Entrance& entrance, StepPlan& plan, TimePoint now);

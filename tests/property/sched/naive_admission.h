@@ -104,7 +104,7 @@ class NaiveAdmission {
     return count([&](const Sequence& s) { return key(s) == tenant && s.state == State::kQueued; }) > 0;
   }
   void note_unqueued(const Sequence& s) {
-    if (!has_queued(key(s))) last_level_[s.facts.tier] = level(key(s));
+    if (!has_queued(key(s))) last_[s.facts.tier] = key(s);
   }
 
   std::vector<Sequence*> by_order() {
@@ -123,12 +123,18 @@ class NaiveAdmission {
   }
   void lift(const Sequence& s) {
     double lowest = std::numeric_limits<double>::infinity();
+    double lowest_of_class = lowest;
     for (const auto& [id, other] : sequences_) {
       if (other.facts.tier != s.facts.tier || other.state != State::kQueued) continue;
       lowest = std::min(lowest, level(key(other)));
+      if (other.facts.service_class == s.facts.service_class)
+        lowest_of_class = std::min(lowest_of_class, level(key(other)));
     }
+    if (!std::isinf(lowest_of_class)) lowest = lowest_of_class;
     const double owed = level(key(s)) - served_[key(s)];
-    if (options_.order != OrderRule::kFair || std::isinf(lowest)) lowest = last_level_[s.facts.tier];
+    const auto last = last_.find(s.facts.tier);
+    if (options_.order != OrderRule::kFair || std::isinf(lowest))
+      lowest = last == last_.end() ? 0.0 : level(last->second);
     served_[key(s)] = std::max(served_[key(s)], lowest - owed);
   }
 
@@ -153,7 +159,7 @@ class NaiveAdmission {
   }
 
   // The newest of the lowest tier that may lose its seat to `taker`.
-  bool put_out(const Sequence& taker, bool own_tier, Step& step) {
+  const Sequence* seat_victim(const Sequence& taker, bool own_tier, const Step& step) const {
     const Sequence* lowest = nullptr;
     for (const auto& [id, s] : sequences_) {
       if (s.state != State::kRunning || step.decision.put_out.contains(id)) continue;
@@ -166,9 +172,13 @@ class NaiveAdmission {
       const auto rank = [](const Sequence& x) { return std::tuple(x.facts.tier, x.order); };
       if (lowest == nullptr || rank(s) > rank(*lowest)) lowest = &s;
     }
-    if (lowest == nullptr) return false;
-    step.decision.put_out.insert(lowest->facts.id);
-    if (lowest->facts.tier > taker.facts.tier) step.batch_closed = true;
+    return lowest;
+  }
+  bool put_out(const Sequence& taker, bool own_tier, Step& step) {
+    const Sequence* victim = seat_victim(taker, own_tier, step);
+    if (victim == nullptr) return false;
+    step.decision.put_out.insert(victim->facts.id);
+    if (victim->facts.tier > taker.facts.tier) step.batch_closed = true;
     ++step.seats;
     return true;
   }
@@ -202,9 +212,12 @@ class NaiveAdmission {
       if (index != s.facts.service_class) of_others += missing_seats(index, step);
     }
     const bool is_entitled = step.seats > 0 && seats < own.reserved.seats;
-    if (!is_entitled && step.seats <= of_others && !put_out(s, false, step))
+    const bool finds_seat = is_entitled || step.seats > of_others;
+    if (!finds_seat && seat_victim(s, false, step) == nullptr)
       return step.seats > 0 ? Obstacle::kCeiling : Obstacle::kSeat;
-    return looked_at == options_.lookahead ? Obstacle::kTier : Obstacle::kNone;
+    if (looked_at == options_.lookahead) return Obstacle::kTier;
+    if (!finds_seat) put_out(s, false, step);
+    return Obstacle::kNone;
   }
 
   void enter(const Sequence& s, Step& step) {
@@ -270,7 +283,7 @@ class NaiveAdmission {
   SchedulerOptions options_;
   std::map<SequenceId, Sequence> sequences_;
   std::map<TenantKey, double> served_;
-  std::map<Tier, double> last_level_;
+  std::map<Tier, TenantKey> last_;  // who was the last to have none waiting
   std::uint64_t arrivals_ = 0;
 };
 

@@ -189,7 +189,8 @@ class NaiveMemory {
 
   Obstacle try_to_enter(Sequence& s) {
     if (closed_from_ && s.facts.tier >= *closed_from_) return Obstacle::kClosed;
-    if (seats_ == 0 && !take_seat(s)) return Obstacle::kRoom;
+    Sequence* seat_holder = seats_ == 0 ? seat_victim(s) : nullptr;
+    if (seats_ == 0 && seat_holder == nullptr) return Obstacle::kRoom;
     if (short_of_blocks_) return Obstacle::kRoom;
     const bool from_nothing = s.cover == 0;
     const std::uint32_t first = from_nothing ? s.cached : s.computed;
@@ -199,7 +200,9 @@ class NaiveMemory {
     const std::uint32_t need = blocks(reach) - held;
     const bool alone = !ran_ && admitted_ == 0;
     const std::uint32_t spare = alone ? 0 : static_cast<std::uint32_t>(std::ceil(options_.watermark * total_));
-    if (s.lost || !make_room(s, need + spare, alone)) {
+    const bool in_vain = s.lost || (seat_holder != nullptr && need + spare > in_reach(s, seat_holder));
+    if (!in_vain && seat_holder != nullptr) take_seat(s, *seat_holder);
+    if (in_vain || !make_room(s, need + spare, alone)) {
       short_of_blocks_ = true;
       return Obstacle::kRoom;
     }
@@ -210,24 +213,39 @@ class NaiveMemory {
     return Obstacle::kNone;
   }
 
+  // Blocks that are free or in tails that it may take; that of `seat_holder` counts too.
+  std::uint32_t in_reach(const Sequence& taker, const Sequence* seat_holder) const {
+    std::uint32_t found = available_;
+    for (const auto& [id, s] : sequences_) {
+      if (&s == &taker || s.in_step || s.keep <= s.shared || !below(s, taker)) continue;
+      const bool runs = s.state == State::kRunning && !s.lost;
+      if (runs && s.facts.tier == taker.facts.tier && &s != seat_holder) continue;
+      found += blocks(s.keep) - blocks(s.shared);
+    }
+    return found;
+  }
+
+  // Nobody gives up anything in vain.
   bool make_room(const Sequence& s, std::uint32_t wanted, bool last_resort) {
+    if (!last_resort && wanted > in_reach(s, nullptr)) return false;
     while (wanted > available_) {
       if (!take_tail(s, wanted, false) && !(last_resort && take_tail(s, wanted, false, true))) return false;
     }
     return true;
   }
 
-  bool take_seat(const Sequence& taker) {
+  Sequence* seat_victim(const Sequence& taker) {
     Sequence* victim = nullptr;
     for (auto& [id, s] : sequences_) {
       const bool runs = s.state == State::kRunning && !s.lost && !s.in_step;
       if (runs && s.facts.tier > taker.facts.tier && (victim == nullptr || below(s, *victim))) victim = &s;
     }
-    if (victim == nullptr) return false;
-    close(victim->facts.tier);
-    lose(*victim, victim->keep, taker.facts.tier);
+    return victim;
+  }
+  void take_seat(const Sequence& taker, Sequence& victim) {
+    close(victim.facts.tier);
+    lose(victim, victim.keep, taker.facts.tier);
     ++seats_;
-    return true;
   }
 
   std::string text() const {

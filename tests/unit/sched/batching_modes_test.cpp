@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "sched/join_gate.h"
+#include "support/scheduler_world.h"
 #include "unit/sched/scheduler_driver.h"
 
 namespace takt {
@@ -9,6 +10,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using testing::SchedulerDriver;
+using testing::SchedulerWorld;
 
 SchedulerOptions whole_prompts() {
   SchedulerOptions o;
@@ -211,6 +213,31 @@ TEST(BatchingModes, WorstCaseAdmissionNeverPreempts) {
   }
   EXPECT_EQ(d.scheduler.counts().waiting, 0U);
   EXPECT_EQ(most_running, 3U) << "three of four blocks each fit into 13";
+}
+
+// What a preempted sequence may still need is reserved once, not once as its own and once as somebody's who is in.
+TEST(BatchingModes, APreemptedSequenceNeedsNoRoomForItselfTwice) {
+  for (const AdmissionRule rule : {AdmissionRule::kWorstCase, AdmissionRule::kPredicted}) {
+    SchedulerOptions o;
+    o.planning_margin = 0;
+    o.watermark = 0;
+    o.batch_min_share = 0;
+    o.max_sequences = 2;
+    o.admission = rule;
+    SchedulerWorld w(o, rule == AdmissionRule::kWorstCase ? 22 : 30);
+    w.add(32, 128, 0, Tier::kBatch);
+    const SequenceId newer = w.add(32, 128, 0, Tier::kBatch);
+    w.step();
+    ASSERT_EQ(w.running(), 2U);
+    const SequenceId chat = w.add(16, 16);
+    w.step();
+    ASSERT_TRUE(w.alive.at(chat).runs);
+    ASSERT_FALSE(w.alive.at(newer).runs);
+    while (w.alive.contains(chat)) w.step();
+    w.step();
+    EXPECT_TRUE(w.alive.at(newer).runs);
+    EXPECT_EQ(w.broken, "");
+  }
 }
 
 TEST(BatchingModes, PredictedAdmissionGoesByEarlierLengths) {

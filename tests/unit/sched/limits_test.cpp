@@ -72,6 +72,24 @@ TEST(ClassLimits, ASeatThatWasLentComesBackWithinTwoSteps) {
   }
 }
 
+// H4: a class whose own claim lacks blocks does not keep another one from what is reserved for that.
+TEST(ClassLimits, AClaimThatCannotBeMetDelaysNoOther) {
+  SchedulerOptions o = with_classes(3);
+  o.classes[kVoice.value].limits.reserved.seats = 1;
+  o.classes[kChat.value].limits.reserved.seats = 1;
+  o.classes[kChat.value].limits.reserved.blocks = 0.1;
+  SchedulerWorld w(o, 100);
+  for (int i = 0; i < 3; ++i) w.add(of_class(kNoClass, 300, 400));
+  for (int i = 0; i < 8; ++i) w.step();
+  ASSERT_EQ(w.running(), 3U);
+  w.add(of_class(kVoice, 1000, 20));
+  const SequenceId chat = w.add(of_class(kChat, 20, 20));
+  w.step();
+  w.step();
+  EXPECT_TRUE(runs(w, chat));
+  EXPECT_EQ(w.broken, "");
+}
+
 TEST(ClassLimits, ASeatIsKeptForAReserveThatIsAskedFor) {
   SchedulerOptions o = with_classes(3);
   o.classes[kVoice.value].limits.reserved.seats = 1;
@@ -95,6 +113,37 @@ TEST(ClassLimits, AClassAtItsCeilingWaitsForItAndHoldsUpNobody) {
   EXPECT_EQ(w.running(), 3U);
   EXPECT_TRUE(runs(w, voice));
   EXPECT_EQ(reason_of(w, kChat), WaitReason::kTierCeiling);
+}
+
+// E8: who starts past those that their class's ceiling holds up still finds its prefix in the cache.
+TEST(ClassLimits, WhoStartsPastAClassAtItsCeilingFindsItsPrefix) {
+  SchedulerOptions o = with_classes(3);
+  o.classes[kChat.value].limits.ceiling.seats = 2;
+  SchedulerWorld w(o);
+  for (int i = 0; i < 50; ++i) w.add(of_class(kChat, 40, 50));
+  w.step();
+  const SequenceId voice = w.add(of_class(kVoice, 40, 50));
+  w.alive.at(voice).cached = 32;
+  w.step();
+  EXPECT_TRUE(runs(w, voice));
+  EXPECT_EQ(w.broken, "");
+  EXPECT_EQ(w.last.entries.back().first_position, 32U);
+}
+
+// A prompt that has no room beside an unused reserve, whoever else ends, borrows of it; nobody behind it waits for
+// ever.
+TEST(ClassLimits, APromptThatCouldNeverFitBesideAReserveBorrowsOfIt) {
+  SchedulerOptions o = with_classes(20);
+  o.classes[kVoice.value].limits.reserved.blocks = 0.5;
+  SchedulerWorld w(o, 100);
+  w.add(of_class(kVoice, 32, 1000));  // somebody always runs
+  w.step();
+  const SequenceId large = w.add(of_class(kChat, 80 * 16 - 20, 20));
+  const SequenceId behind = w.add(of_class(kChat, 20, 20));
+  for (int i = 0; i < 150 && w.alive.contains(behind); ++i) w.step();
+  EXPECT_FALSE(w.alive.contains(large));
+  EXPECT_FALSE(w.alive.contains(behind));
+  EXPECT_EQ(w.broken, "");
 }
 
 TEST(ClassLimits, ACeilingOnBlocksHolds) {
@@ -250,6 +299,41 @@ TEST(MinimumShare, AClassMayAskForMoreThanItsTier) {
   SchedulerWorld w(o, 4000);
   w.add(of_class(kNight, 40000, 100));
   EXPECT_GE(batch_part(w, seconds(60), 200, 40), 0.2);
+}
+
+// H4, H8: what their own class's ceilings keep from batch requests is not owed to them, so nobody's seat stays empty
+// for it.
+TEST(MinimumShare, WhatItsCeilingsKeepFromTheBatchTierIsNotKeptFromPeople) {
+  SchedulerOptions on_time = with_min_share(0.2, 16);
+  on_time.classes[kNight.value].limits.ceiling.step_time = 0.05;
+  SchedulerOptions on_seats = with_min_share(0.2, 16);
+  on_seats.classes[kNight.value].limits.ceiling.seats = 1;
+  for (const SchedulerOptions& o : {on_time, on_seats}) {
+    SchedulerWorld w(o, 4000);
+    for (int i = 0; i < 40; ++i) w.add(of_class(kNight, 4, 100000));
+    batch_part(w, seconds(60), 4, 40);
+    double realtime = 0;
+    double batch = 0;
+    for (int i = 0; i < 200; ++i) {
+      batch_part(w, milliseconds(50), 4, 40);
+      realtime += w.running(Tier::kRealtime);
+      batch += w.running(Tier::kBatch);
+    }
+    EXPECT_GE(realtime / 200, 10.0) << "at most " << o.classes[kNight.value].limits.ceiling.seats << " batch seats";
+    EXPECT_GE(batch / 200, 0.5);
+  }
+}
+
+TEST(MinimumShare, IsForgottenWhereTheTierHasAllThatItCanUse) {
+  MinimumShare share;
+  MinimumShare::Step step{true, true, 0.1, 0.0, seconds(5)};
+  share.note(step);
+  EXPECT_TRUE(share.is_behind());
+  EXPECT_GT(share.owed().seats, 0U);
+  step.wants_more = false;
+  share.note(step);
+  EXPECT_FALSE(share.is_behind());
+  EXPECT_EQ(share.owed().seats, 0U);
 }
 
 // Batch prompts need blocks; realtime requests wait for some all the time.

@@ -139,6 +139,20 @@ TEST(Scheduler, WhereDecodeRowsFillTheBudgetPrefillGetsABlockEverySecondStep) {
   EXPECT_TRUE(d.last.beat_overrun);
 }
 
+// Promise 1: where rows leave no time, a block of a prompt makes the step too long, and that is counted too.
+TEST(Scheduler, AStepThatIsPlannedBeyondItsBudgetForAPromptSaysSo) {
+  SchedulerDriver d(options());
+  d.model.per_step = milliseconds(48);
+  d.add(1, 4);
+  d.add(2, 4);
+  d.step();
+  d.add(3, 40, 5);
+  d.expect_steps({"1:1! 2:1!"});
+  EXPECT_FALSE(d.last.beat_overrun) << "50 ms of 50";
+  d.expect_steps({"1:1! 2:1! 3:16"});
+  EXPECT_TRUE(d.last.beat_overrun);
+}
+
 TEST(Scheduler, WithoutDecodeRowsASlowMachineStillGoesOnByBlocks) {
   SchedulerDriver d(options());
   d.model.per_step = std::chrono::seconds(1);
@@ -289,6 +303,57 @@ TEST(Scheduler, AnEarlyEndOfTheFirstChoiceHandsItsPartToASibling) {
   EXPECT_EQ(d.step(), "2:101!");
   EXPECT_EQ(d.step().substr(0, 4), "2:1!");
   EXPECT_NE(d.step().find("3:"), std::string::npos);
+}
+
+// Choices of newer requests that wait for their prompts have nothing to do with the old rules.
+TEST(Scheduler, AChangeOfRulesIsOverWhenNobodyIsLeftFromBefore) {
+  SchedulerDriver d(options());
+  d.add(1, 4);
+  d.step();
+  SchedulerOptions wanted = options();
+  wanted.admission = AdmissionRule::kWorstCase;
+  wanted.preemption = PreemptionRule::kNone;
+  d.scheduler.reconfigure(wanted, d.now);
+  std::uint64_t id = 1;
+  for (int i = 0; i < 10; ++i) {
+    SequenceFacts facts;
+    facts.id = SequenceId(++id);
+    facts.itl_target = milliseconds(100);
+    facts.prompt_tokens = 300;
+    facts.limit_tokens = 310;
+    facts.siblings = 1;
+    d.scheduler.add(facts, d.now);
+    facts.leader = facts.id;
+    facts.id = SequenceId(++id);
+    facts.siblings = 0;
+    d.scheduler.add(facts, d.now);
+    d.step();
+    if (i == 2) {
+      EXPECT_NE(d.scheduler.options().preemption, PreemptionRule::kNone);
+      d.scheduler.remove(SequenceId(1), d.now);
+    }
+  }
+  EXPECT_EQ(d.scheduler.options().preemption, PreemptionRule::kNone);
+}
+
+// The first choice goes before anybody of its class has waited in a queue.
+TEST(Scheduler, ASiblingThatTakesOverBelongsToItsClassToo) {
+  SchedulerOptions o = options();
+  o.window = {4, 0.0, milliseconds(500), false};
+  SchedulerDriver d(o);
+  SequenceFacts facts;
+  facts.id = SequenceId(1);
+  facts.service_class = ClassIndex(7);
+  facts.prompt_tokens = 20;
+  facts.limit_tokens = 30;
+  facts.siblings = 1;
+  d.scheduler.add(facts, d.now);
+  facts.leader = facts.id;
+  facts.id = SequenceId(2);
+  facts.siblings = 0;
+  d.scheduler.add(facts, d.now);
+  d.scheduler.remove(SequenceId(1), d.now);
+  EXPECT_EQ(d.step(), "2:20!");
 }
 
 TEST(Scheduler, QueueTimesAreDifferencesOfSumsByReason) {

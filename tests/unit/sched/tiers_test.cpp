@@ -1,6 +1,7 @@
 // Realtime keeps what it needs, batch absorbs the rest. One token costs 1 ms, a step 1 ms.
 #include <gtest/gtest.h>
 
+#include "support/scheduler_world.h"
 #include "unit/sched/scheduler_driver.h"
 
 namespace takt {
@@ -8,6 +9,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using testing::SchedulerDriver;
+using testing::SchedulerWorld;
 
 SchedulerOptions with_seats(std::uint32_t seats = 64) {
   SchedulerOptions o;
@@ -101,6 +103,28 @@ TEST(Tiers, BatchAbsorbsWhatRealtimeLeaves) {
   for (int i = 0; i < 10; ++i) {
     d.step();
     EXPECT_EQ(d.last.predicted, milliseconds(50)) << "no step is left empty while work waits";
+  }
+}
+
+// Promise 6: a realtime prompt that streams leave no room for costs batch work nothing, neither blocks nor a seat,
+// until there is room for it; then it enters at once.
+TEST(Tiers, NobodyGivesAnythingUpForAPromptThatCannotEnterAllTheSame) {
+  for (const std::uint32_t seats : {4U, 64U}) {
+    SchedulerWorld w(with_seats(seats), 100);
+    const SequenceId stream = w.add(900, 300);
+    for (int i = 0; i < 3; ++i) w.add(100, 1000, 0, Tier::kBatch);
+    for (int i = 0; i < 10; ++i) w.step();
+    ASSERT_EQ(w.running(), 4U);
+    const SequenceId large = w.add(800, 10);
+    for (int i = 0; i < 20; ++i) {
+      w.step();
+      EXPECT_TRUE(w.last.drops.empty()) << seats << " seats, step " << i;
+      EXPECT_EQ(w.running(), 4U);
+    }
+    w.remove(stream);
+    w.step();
+    EXPECT_TRUE(w.alive.at(large).runs) << seats << " seats";
+    EXPECT_EQ(w.broken, "");
   }
 }
 
