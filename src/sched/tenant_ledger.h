@@ -37,8 +37,8 @@ class TenantLedger {
   void leave(ScheduledSequence& sequence) noexcept;
 
   // A sequence of the tenant may start from now on. One that had none waiting is lifted to `lowest`, the lowest level
-  // of those that wait where it waits, or, where nobody does, to what the one who was the last to wait has come to since: what it did
-  // not use while it was away is not saved up.
+  // of those that wait where it waits, or, where nobody does, to what the one who was the last to wait has come to
+  // since: what it did not use while it was away is not saved up.
   void queued(Tenant& tenant, std::optional<double> lowest) noexcept;
   void unqueued(Tenant& tenant) noexcept;
 
