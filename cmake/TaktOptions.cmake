@@ -1,6 +1,7 @@
 # Compiler, warnings and sanitizers: the same for every target.
 option(TAKT_BUILD_TESTS "Build the tests" ON)
 option(TAKT_BUILD_BENCH "Build the benchmarks" OFF)
+option(TAKT_KERNELS_ONLY "Build the kernels and their tests alone: for machines that the rest's libraries are not there for" OFF)
 option(TAKT_FUZZ "Build the fuzz targets (needs clang)" OFF)
 option(TAKT_CHECK_INVARIANTS "Check the engine's invariants after every step" OFF)
 set(TAKT_SANITIZE "" CACHE STRING "Sanitizers, comma separated: address,undefined | thread")
@@ -20,6 +21,10 @@ target_link_libraries(takt_flags INTERFACE Threads::Threads)
 target_compile_options(takt_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
   -Werror -ffp-contract=off -fno-math-errno)
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  # As it is there.
+  target_compile_options(takt_flags INTERFACE -fsigned-char)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 warns about its own inlined std::string code at -O2 and above (GCC bug 105651).
   target_compile_options(takt_flags INTERFACE -Wno-restrict)

@@ -34,6 +34,8 @@ constexpr std::uint64_t left_of(std::uint64_t bounds) {
 inline void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("isb" ::: "memory");  // as long as x86's pause; most cores do nothing at a yield
 #else
   std::this_thread::yield();
 #endif

@@ -7,14 +7,18 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
 #endif
 
 namespace takt {
 namespace {
 
-constexpr std::array kAll = {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAmx};
+constexpr std::array kAll = {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAmx, Isa::kNeon, Isa::kNeonDot};
 #if defined(TAKT_KERNELS_AVX2)
 constexpr std::array kBuilt = {Isa::kScalar, Isa::kAvx2};
+#elif defined(TAKT_KERNELS_NEON)
+constexpr std::array kBuilt = {Isa::kScalar, Isa::kNeon, Isa::kNeonDot};
 #else
 constexpr std::array kBuilt = {Isa::kScalar};
 #endif
@@ -84,6 +88,32 @@ bool amx_available() {
 
 #endif
 
+#if defined(__aarch64__)
+
+bool neon_available() {
+  return true;
+}
+
+bool neon_dot_available() {
+#if defined(__linux__)
+  constexpr unsigned long kDotProduct = 1UL << 20U;  // HWCAP_ASIMDDP
+  return (::getauxval(AT_HWCAP) & kDotProduct) != 0;
+#else
+  return false;
+#endif
+}
+
+#else
+
+bool neon_available() {
+  return false;
+}
+bool neon_dot_available() {
+  return false;
+}
+
+#endif
+
 bool built(Isa isa) {
   for (const Isa other : kBuilt) {
     if (other == isa) return true;
@@ -103,6 +133,10 @@ std::string_view isa_name(Isa isa) {
       return "avx512";
     case Isa::kAmx:
       return "amx";
+    case Isa::kNeon:
+      return "neon";
+    case Isa::kNeonDot:
+      return "neon_dot";
   }
   return "unknown";
 }
@@ -117,6 +151,10 @@ bool isa_available(Isa isa) {
       return avx512_available();
     case Isa::kAmx:
       return amx_available();
+    case Isa::kNeon:
+      return neon_available();
+    case Isa::kNeonDot:
+      return neon_dot_available();
   }
   return false;
 }
@@ -143,8 +181,8 @@ Result<Isa> select_isa(std::string_view wanted) {
                             "TAKT_ISA=" + std::string(wanted) + ": this build has no kernels for that instruction set");
     return isa;
   }
-  return Error::invalid(
-      "TAKT_ISA", "TAKT_ISA must be scalar, avx2, avx512 or amx, not \"" + std::string(wanted.substr(0, 32)) + "\"");
+  return Error::invalid("TAKT_ISA", "TAKT_ISA must be scalar, avx2, avx512, amx, neon or neon_dot, not \"" +
+                                        std::string(wanted.substr(0, 32)) + "\"");
 }
 
 Result<Isa> select_isa_from_environment() {

@@ -8,12 +8,13 @@
 
 namespace takt {
 
-enum class Isa { kScalar, kAvx2, kAvx512, kAmx };
+enum class Isa { kScalar, kAvx2, kAvx512, kAmx, kNeon, kNeonDot };
 
-// "scalar", "avx2", "avx512", "amx": the values of TAKT_ISA.
+// "scalar", "avx2", "avx512", "amx", "neon", "neon_dot": the values of TAKT_ISA.
 std::string_view isa_name(Isa isa);
 
-// What this machine and the operating system can run, from the CPUID leaves and the enabled register state.
+// What this machine and the operating system can run: on x86-64 from the CPUID leaves and the enabled register state,
+// on AArch64, which always has kNeon, from the capabilities that Linux tells.
 bool isa_available(Isa isa);
 
 // What this build has kernels for, ascending.

@@ -51,5 +51,7 @@ const KernelTable& kernel_table(Isa isa);
 // One per translation unit of an instruction set.
 const KernelTable& scalar_kernels();
 const KernelTable& avx2_kernels();
+const KernelTable& neon_kernels();
+const KernelTable& neon_dot_kernels();
 
 }  // namespace takt

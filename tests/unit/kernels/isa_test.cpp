@@ -20,16 +20,16 @@ TEST(Isa, WithoutAWishTheBestRunnableLevelIsChosen) {
 }
 
 TEST(Isa, AnUnknownNameIsRefusedAndTheMessageNamesTheChoices) {
-  for (const char* name : {"AVX2", "sse", "avx2 ", "neon"}) {
+  for (const char* name : {"AVX2", "sse", "avx2 ", "NEON"}) {
     const Result<Isa> isa = select_isa(name);
     ASSERT_FALSE(isa) << name;
     EXPECT_EQ(isa.error().field, "TAKT_ISA");
-    EXPECT_NE(isa.error().message.find("scalar, avx2, avx512 or amx"), std::string::npos);
+    EXPECT_NE(isa.error().message.find("scalar, avx2, avx512, amx, neon or neon_dot"), std::string::npos);
   }
 }
 
 TEST(Isa, ALevelThatCannotRunHereIsRefused) {
-  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512, Isa::kAmx}) {
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512, Isa::kAmx, Isa::kNeon, Isa::kNeonDot}) {
     const auto levels = test::runnable_levels();
     const bool runnable = std::find(levels.begin(), levels.end(), isa) != levels.end();
     EXPECT_EQ(select_isa(isa_name(isa)).ok(), runnable) << isa_name(isa);
