@@ -1,5 +1,6 @@
 #include "kernels/stripe_packing.h"
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 
@@ -8,329 +9,319 @@
 namespace takt {
 namespace {
 
-std::uint8_t byte_at(const std::byte* p, std::size_t i) {
-  return std::to_integer<std::uint8_t>(p[i]);
+// Four values of a row lie in a dword, in the file as in a lane of a line: what is done to one byte is done to all
+// four.
+constexpr std::size_t kDword = 4;
+constexpr std::uint32_t kLowBits = 0x01010101;
+constexpr std::uint32_t kLowPairs = 0x03030303;
+constexpr std::uint32_t kLowNibbles = 0x0F0F0F0F;
+constexpr std::uint32_t kLowSixes = 0x3F3F3F3F;
+
+std::uint32_t dword_at(const void* p) {
+  std::uint32_t dword;
+  std::memcpy(&dword, p, kDword);
+  return dword;
+}
+void put_dword(void* p, std::uint32_t dword) {
+  std::memcpy(p, &dword, kDword);
 }
 
-std::uint16_t word_at(const std::byte* p) {
-  std::uint16_t word;
-  std::memcpy(&word, p, sizeof word);
-  return word;
+template <typename Byte>
+std::uint32_t lane_dword(const Byte* lines, std::size_t line, std::size_t lane) {
+  return dword_at(lines + line * kLineBytes + lane * kDword);
+}
+template <typename Byte>
+void put_lane_dword(Byte* lines, std::size_t line, std::size_t lane, std::uint32_t dword) {
+  put_dword(lines + line * kLineBytes + lane * kDword, dword);
 }
 
-// The 16 bytes of a block of 32 nibbles, low nibbles k = 0..15, high ones k = 16..31, as dwords of the lane's four
-// lines.
-void place_nibbles(const std::byte* bytes, std::size_t lane, std::uint8_t* lines) {
-  for (std::size_t j = 0; j < kNibbleLines; ++j) std::memcpy(lines + j * kLineBytes + lane * 4, bytes + j * 4, 4);
+// Bit b of four to the lowest bit of byte b, and back.
+std::uint32_t spread_four_bits(std::uint32_t bits) {
+  return (bits * 0x00204081U) & kLowBits;
+}
+std::uint32_t gather_four_bits(std::uint32_t low_bits) {
+  return (low_bits * 0x10204080U) >> 28U;
 }
 
-void take_nibbles(const std::uint8_t* lines, std::size_t lane, std::byte* bytes) {
-  for (std::size_t j = 0; j < kNibbleLines; ++j) std::memcpy(bytes + j * 4, lines + j * kLineBytes + lane * 4, 4);
-}
+// The fields that a file's blocks are made of: kBytes of the file each, and both ways between them and a lane.
 
-// Bits of k, as stripes keep them: a byte of the line for each k mod 4.
-struct BitPlace {
-  std::size_t byte;
-  unsigned shift;
-};
-BitPlace fifth_bit_place(std::size_t lane, std::size_t k) {
-  return {lane * 4 + k % 4, static_cast<unsigned>(k / 16 * 4 + k % 16 / 4)};
-}
-
-void put(std::uint8_t* line, BitPlace place, unsigned bits) {
-  line[place.byte] = static_cast<std::uint8_t>(line[place.byte] | (bits << place.shift));
-}
-unsigned get(const std::uint8_t* line, BitPlace place, unsigned mask) {
-  return (static_cast<unsigned>(line[place.byte]) >> place.shift) & mask;
-}
-
-// The fifth bits of 32 values, as a file's dword.
-void place_fifth_bits(const std::byte* dword, std::size_t lane, std::uint8_t* line) {
-  for (std::size_t k = 0; k < 32; ++k) put(line, fifth_bit_place(lane, k), (byte_at(dword, k / 8) >> (k % 8)) & 1U);
-}
-void take_fifth_bits(const std::uint8_t* line, std::size_t lane, std::byte* dword) {
-  std::uint32_t bits = 0;
-  for (std::size_t k = 0; k < 32; ++k) bits |= get(line, fifth_bit_place(lane, k), 1) << k;
-  std::memcpy(dword, &bits, sizeof bits);
-}
-
-// Eight 6-bit scales and eight 6-bit mins in 12 bytes: the first four of each in the low bits of bytes 0..7, the others
-// in nibbles of bytes 8..11 and the top bits of bytes 0..7.
-struct SubScale {
-  std::uint8_t scale;
-  std::uint8_t min;
-};
-SubScale sub_scale(const std::byte* packed, std::size_t j) {
-  if (j < 4)
-    return {static_cast<std::uint8_t>(byte_at(packed, j) & 63), static_cast<std::uint8_t>(byte_at(packed, j + 4) & 63)};
-  const std::uint8_t both = byte_at(packed, j + 4);
-  return {static_cast<std::uint8_t>((both & 15) | ((byte_at(packed, j - 4) >> 6) << 4)),
-          static_cast<std::uint8_t>((both >> 4) | ((byte_at(packed, j) >> 6) << 4))};
-}
-
-// The 12 bytes of a Q4_K or Q5_K block.
-template <typename Block>
-void place_sub_scales(const std::byte* packed, std::size_t lane, Block& block) {
-  for (std::size_t j = 0; j < 8; ++j) {
-    const SubScale sub = sub_scale(packed, j);
-    block.sub_scales[j][lane] = sub.scale;
-    block.sub_mins[j][lane] = sub.min;
+struct ScaleField {
+  static constexpr std::size_t kBytes = 2;
+  template <typename Block>
+  static void pack(const std::byte* in, std::size_t lane, Block& block) {
+    std::memcpy(&block.scales[lane], in, kBytes);
   }
-}
-template <typename Block>
-void take_sub_scales(const Block& block, std::size_t lane, std::byte* out) {
-  const auto scale = [&](std::size_t j) -> unsigned { return block.sub_scales[j][lane]; };
-  const auto min = [&](std::size_t j) -> unsigned { return block.sub_mins[j][lane]; };
-  for (std::size_t j = 0; j < 4; ++j) {
-    out[j] = static_cast<std::byte>(scale(j) | (scale(j + 4) >> 4U << 6U));
-    out[4 + j] = static_cast<std::byte>(min(j) | (min(j + 4) >> 4U << 6U));
-    out[8 + j] = static_cast<std::byte>((scale(j + 4) & 15U) | ((min(j + 4) & 15U) << 4U));
+  template <typename Block>
+  static void unpack(const Block& block, std::size_t lane, std::byte* out) {
+    std::memcpy(out, &block.scales[lane], kBytes);
   }
-}
+};
 
-// Q4_K and Q5_K: 32 bytes of the file hold two sub-blocks, the even one in the low nibbles.
-void place_sub_block_pairs(const std::byte* nibbles, std::size_t lane,
-                           std::uint8_t (*lines)[kNibbleLines * kLineBytes]) {
-  for (std::size_t j = 0; j < 8; ++j) {
-    const std::byte* pair = nibbles + j / 2 * 32;
-    const unsigned shift = j % 2 * 4;
-    std::byte together[16];
-    for (std::size_t k = 0; k < 16; ++k) {
-      const unsigned low = (byte_at(pair, k) >> shift) & 15U;
-      const unsigned high = (byte_at(pair, k + 16) >> shift) & 15U;
-      together[k] = static_cast<std::byte>(low | (high << 4U));
+struct MinField {
+  static constexpr std::size_t kBytes = 2;
+  template <typename Block>
+  static void pack(const std::byte* in, std::size_t lane, Block& block) {
+    std::memcpy(&block.mins[lane], in, kBytes);
+  }
+  template <typename Block>
+  static void unpack(const Block& block, std::size_t lane, std::byte* out) {
+    std::memcpy(out, &block.mins[lane], kBytes);
+  }
+};
+
+// 32 values that lines hold as the file does: nibbles (low ones k = 0..15, high ones k = 16..31) in four, bytes in
+// eight.
+template <std::size_t kLines>
+struct LineField {
+  static constexpr std::size_t kBytes = kLines * kDword;
+  template <typename Block>
+  static void pack(const std::byte* in, std::size_t lane, Block& block) {
+    for (std::size_t j = 0; j < kLines; ++j) put_lane_dword(block.lines, j, lane, dword_at(in + j * kDword));
+  }
+  template <typename Block>
+  static void unpack(const Block& block, std::size_t lane, std::byte* out) {
+    for (std::size_t j = 0; j < kLines; ++j) put_dword(out + j * kDword, lane_dword(block.lines, j, lane));
+  }
+};
+
+// The same for eight blocks of nibbles, one after the other.
+struct NibbleBlocksField {
+  static constexpr std::size_t kBytes = 8 * kNibbleLines * kDword;
+  template <typename Block>
+  static void pack(const std::byte* in, std::size_t lane, Block& block) {
+    for (std::size_t i = 0; i < 8 * kNibbleLines; ++i)
+      put_lane_dword(block.lines[i / kNibbleLines], i % kNibbleLines, lane, dword_at(in + i * kDword));
+  }
+  template <typename Block>
+  static void unpack(const Block& block, std::size_t lane, std::byte* out) {
+    for (std::size_t i = 0; i < 8 * kNibbleLines; ++i)
+      put_dword(out + i * kDword, lane_dword(block.lines[i / kNibbleLines], i % kNibbleLines, lane));
+  }
+};
+
+// The fifth bits of 32 values: bit k of a dword.
+struct FifthBitsField {
+  static constexpr std::size_t kBytes = kDword;
+  template <typename Block>
+  static void pack(const std::byte* in, std::size_t lane, Block& block) {
+    const std::uint32_t bits = dword_at(in);
+    std::uint32_t packed = 0;
+    for (unsigned i = 0; i < 8; ++i) packed |= spread_four_bits((bits >> (4 * i)) & 15U) << i;
+    put_lane_dword(block.fifth_bits, 0, lane, packed);
+  }
+  template <typename Block>
+  static void unpack(const Block& block, std::size_t lane, std::byte* out) {
+    const std::uint32_t packed = lane_dword(block.fifth_bits, 0, lane);
+    std::uint32_t bits = 0;
+    for (unsigned i = 0; i < 8; ++i) bits |= gather_four_bits((packed >> i) & kLowBits) << (4 * i);
+    put_dword(out, bits);
+  }
+};
+
+// The fifth bits of eight blocks of 32: bit j of byte k is that of value k of block j.
+struct FifthBitPlanesField {
+  static constexpr std::size_t kBytes = 32;
+  template <typename Block>
+  static void pack(const std::byte* in, std::size_t lane, Block& block) {
+    for (unsigned j = 0; j < 8; ++j) {
+      std::uint32_t packed = 0;
+      for (unsigned i = 0; i < 8; ++i) packed |= ((dword_at(in + i * kDword) >> j) & kLowBits) << i;
+      put_lane_dword(block.fifth_bits[j], 0, lane, packed);
     }
-    place_nibbles(together, lane, lines[j]);
   }
-}
-void take_sub_block_pairs(const std::uint8_t (*lines)[kNibbleLines * kLineBytes], std::size_t lane, std::byte* out) {
-  for (std::size_t pair = 0; pair < 4; ++pair) {
-    std::byte even[16];
-    std::byte odd[16];
-    take_nibbles(lines[2 * pair], lane, even);
-    take_nibbles(lines[2 * pair + 1], lane, odd);
-    std::byte* nibbles = out + pair * 32;
-    for (std::size_t k = 0; k < 16; ++k) {
-      nibbles[k] = (even[k] & std::byte{15}) | (odd[k] << 4U);
-      nibbles[k + 16] = (even[k] >> 4U) | (odd[k] & std::byte{0xF0});
+  template <typename Block>
+  static void unpack(const Block& block, std::size_t lane, std::byte* out) {
+    for (unsigned i = 0; i < 8; ++i) {
+      std::uint32_t bits = 0;
+      for (unsigned j = 0; j < 8; ++j) bits |= ((lane_dword(block.fifth_bits[j], 0, lane) >> i) & kLowBits) << j;
+      put_dword(out + i * kDword, bits);
     }
   }
-}
-
-struct PackQ4_0 {
-  using Block = StripeQ4_0;
-  static constexpr std::size_t kFileBlock = 18;
-  static void pack(const std::byte* in, std::size_t lane, Block& block) {
-    block.scales[lane] = word_at(in);
-    place_nibbles(in + 2, lane, block.lines);
-  }
-  static void unpack(const Block& block, std::size_t lane, std::byte* out) {
-    std::memcpy(out, &block.scales[lane], 2);
-    take_nibbles(block.lines, lane, out + 2);
-  }
 };
 
-struct PackQ4_1 {
-  using Block = StripeQ4_1;
-  static constexpr std::size_t kFileBlock = 20;
+// Eight 6-bit scales and eight 6-bit mins: the first four of each in the low bits of bytes 0..7, the others in nibbles
+// of bytes 8..11 and the top bits of bytes 0..7.
+struct SubScalesAndMinsField {
+  static constexpr std::size_t kBytes = 12;
+  template <typename Block>
   static void pack(const std::byte* in, std::size_t lane, Block& block) {
-    block.scales[lane] = word_at(in);
-    block.mins[lane] = word_at(in + 2);
-    place_nibbles(in + 4, lane, block.lines);
-  }
-  static void unpack(const Block& block, std::size_t lane, std::byte* out) {
-    std::memcpy(out, &block.scales[lane], 2);
-    std::memcpy(out + 2, &block.mins[lane], 2);
-    take_nibbles(block.lines, lane, out + 4);
-  }
-};
-
-struct PackQ5_0 {
-  using Block = StripeQ5_0;
-  static constexpr std::size_t kFileBlock = 22;
-  static void pack(const std::byte* in, std::size_t lane, Block& block) {
-    block.scales[lane] = word_at(in);
-    place_fifth_bits(in + 2, lane, block.fifth_bits);
-    place_nibbles(in + 6, lane, block.lines);
-  }
-  static void unpack(const Block& block, std::size_t lane, std::byte* out) {
-    std::memcpy(out, &block.scales[lane], 2);
-    take_fifth_bits(block.fifth_bits, lane, out + 2);
-    take_nibbles(block.lines, lane, out + 6);
-  }
-};
-
-struct PackQ5_1 {
-  using Block = StripeQ5_1;
-  static constexpr std::size_t kFileBlock = 24;
-  static void pack(const std::byte* in, std::size_t lane, Block& block) {
-    block.scales[lane] = word_at(in);
-    block.mins[lane] = word_at(in + 2);
-    place_fifth_bits(in + 4, lane, block.fifth_bits);
-    place_nibbles(in + 8, lane, block.lines);
-  }
-  static void unpack(const Block& block, std::size_t lane, std::byte* out) {
-    std::memcpy(out, &block.scales[lane], 2);
-    std::memcpy(out + 2, &block.mins[lane], 2);
-    take_fifth_bits(block.fifth_bits, lane, out + 4);
-    take_nibbles(block.lines, lane, out + 8);
-  }
-};
-
-struct PackQ8_0 {
-  using Block = StripeQ8_0;
-  static constexpr std::size_t kFileBlock = 34;
-  static void pack(const std::byte* in, std::size_t lane, Block& block) {
-    block.scales[lane] = word_at(in);
-    for (std::size_t j = 0; j < 8; ++j) std::memcpy(block.lines + j * kLineBytes + lane * 4, in + 2 + j * 4, 4);
-  }
-  static void unpack(const Block& block, std::size_t lane, std::byte* out) {
-    std::memcpy(out, &block.scales[lane], 2);
-    for (std::size_t j = 0; j < 8; ++j) std::memcpy(out + 2 + j * 4, block.lines + j * kLineBytes + lane * 4, 4);
-  }
-};
-
-// d, dmin, 12 bytes of sub-scales, nibbles.
-struct PackQ4_K {
-  using Block = StripeQ4_K;
-  static constexpr std::size_t kFileBlock = 144;
-  static void pack(const std::byte* in, std::size_t lane, Block& block) {
-    block.scales[lane] = word_at(in);
-    block.mins[lane] = word_at(in + 2);
-    place_sub_scales(in + 4, lane, block);
-    place_sub_block_pairs(in + 16, lane, block.lines);
-  }
-  static void unpack(const Block& block, std::size_t lane, std::byte* out) {
-    std::memcpy(out, &block.scales[lane], 2);
-    std::memcpy(out + 2, &block.mins[lane], 2);
-    take_sub_scales(block, lane, out + 4);
-    take_sub_block_pairs(block.lines, lane, out + 16);
-  }
-};
-
-// d, dmin, 12 bytes of sub-scales, 32 bytes of fifth bits (bit j of byte k: of sub-block j), nibbles.
-struct PackQ5_K {
-  using Block = StripeQ5_K;
-  static constexpr std::size_t kFileBlock = 176;
-  static void pack(const std::byte* in, std::size_t lane, Block& block) {
-    block.scales[lane] = word_at(in);
-    block.mins[lane] = word_at(in + 2);
-    place_sub_scales(in + 4, lane, block);
-    for (std::size_t j = 0; j < 8; ++j) {
-      for (std::size_t k = 0; k < 32; ++k)
-        put(block.fifth_bits[j], fifth_bit_place(lane, k), (byte_at(in + 16, k) >> j) & 1U);
+    const auto byte = [in](std::size_t i) { return std::to_integer<unsigned>(in[i]); };
+    for (std::size_t j = 0; j < 4; ++j) {
+      block.sub_scales[j][lane] = static_cast<std::uint8_t>(byte(j) & 63U);
+      block.sub_mins[j][lane] = static_cast<std::uint8_t>(byte(j + 4) & 63U);
+      block.sub_scales[j + 4][lane] = static_cast<std::uint8_t>((byte(j + 8) & 15U) | (byte(j) >> 6U << 4U));
+      block.sub_mins[j + 4][lane] = static_cast<std::uint8_t>((byte(j + 8) >> 4U) | (byte(j + 4) >> 6U << 4U));
     }
-    place_sub_block_pairs(in + 48, lane, block.lines);
   }
+  template <typename Block>
   static void unpack(const Block& block, std::size_t lane, std::byte* out) {
-    std::memcpy(out, &block.scales[lane], 2);
-    std::memcpy(out + 2, &block.mins[lane], 2);
-    take_sub_scales(block, lane, out + 4);
-    for (std::size_t k = 0; k < 32; ++k) {
-      unsigned bits = 0;
-      for (std::size_t j = 0; j < 8; ++j) bits |= get(block.fifth_bits[j], fifth_bit_place(lane, k), 1) << j;
-      out[16 + k] = static_cast<std::byte>(bits);
+    const auto scale = [&](std::size_t j) -> unsigned { return block.sub_scales[j][lane]; };
+    const auto min = [&](std::size_t j) -> unsigned { return block.sub_mins[j][lane]; };
+    for (std::size_t j = 0; j < 4; ++j) {
+      out[j] = static_cast<std::byte>(scale(j) | (scale(j + 4) >> 4U << 6U));
+      out[j + 4] = static_cast<std::byte>(min(j) | (min(j + 4) >> 4U << 6U));
+      out[j + 8] = static_cast<std::byte>((scale(j + 4) & 15U) | ((min(j + 4) & 15U) << 4U));
     }
-    take_sub_block_pairs(block.lines, lane, out + 48);
   }
 };
 
-// Low nibbles[128], top bits[64], 16 sub-scales, d. Each half of the block has 64 bytes of nibbles (its values 0..63 in
-// the low ones, 64..127 in the high ones) and 32 bytes of bit pairs (pair i of byte k: of value 32i + k).
-struct PackQ6_K {
-  using Block = StripeQ6_K;
-  static constexpr std::size_t kFileBlock = 210;
-  struct Place {  // of value k of sub-block pair j
-    std::size_t nibble;
-    unsigned nibble_shift;
-    std::size_t top;
-    unsigned top_shift;
-  };
-  static Place place(std::size_t j, std::size_t k) {
-    const std::size_t half = j / 4;
-    return {half * 64 + j % 2 * 32 + k, static_cast<unsigned>(j % 4 / 2 * 4), 128 + half * 32 + k,
-            static_cast<unsigned>(j % 4 * 2)};
-  }
+// Eight blocks of nibbles in pairs of 32 bytes: the even block in the low nibbles, the odd one in the high ones.
+struct NibblePairsField {
+  static constexpr std::size_t kPairBytes = 32;
+  static constexpr std::size_t kBytes = 4 * kPairBytes;
+  template <typename Block>
   static void pack(const std::byte* in, std::size_t lane, Block& block) {
-    block.scales[lane] = word_at(in + 208);
-    for (std::size_t i = 0; i < 16; ++i) block.sub_scales[i / 2][lane][i % 2] = static_cast<std::int8_t>(in[192 + i]);
-    for (std::size_t j = 0; j < 8; ++j) {
-      for (std::size_t k = 0; k < 32; ++k) {
-        const Place from = place(j, k);
-        const unsigned low = (byte_at(in, from.nibble) >> from.nibble_shift) & 15U;
-        const unsigned top = (byte_at(in, from.top) >> from.top_shift) & 3U;
-        put_six_bits(block.lines[j], lane, k, low | (top << 4U));
+    for (std::size_t pair = 0; pair < 4; ++pair, in += kPairBytes) {
+      for (std::size_t i = 0; i < kNibbleLines; ++i) {
+        const std::uint32_t first = dword_at(in + i * kDword);
+        const std::uint32_t last = dword_at(in + kPairBytes / 2 + i * kDword);
+        put_lane_dword(block.lines[2 * pair], i, lane, (first & kLowNibbles) | ((last & kLowNibbles) << 4U));
+        put_lane_dword(block.lines[2 * pair + 1], i, lane, ((first >> 4U) & kLowNibbles) | (last & ~kLowNibbles));
       }
     }
   }
+  template <typename Block>
   static void unpack(const Block& block, std::size_t lane, std::byte* out) {
-    std::memset(out, 0, kFileBlock);
-    std::memcpy(out + 208, &block.scales[lane], 2);
-    for (std::size_t i = 0; i < 16; ++i) out[192 + i] = static_cast<std::byte>(block.sub_scales[i / 2][lane][i % 2]);
-    for (std::size_t j = 0; j < 8; ++j) {
-      for (std::size_t k = 0; k < 32; ++k) {
-        const Place to = place(j, k);
-        const unsigned value = get_six_bits(block.lines[j], lane, k);
-        out[to.nibble] |= static_cast<std::byte>((value & 15U) << to.nibble_shift);
-        out[to.top] |= static_cast<std::byte>(value >> 4U << to.top_shift);
+    for (std::size_t pair = 0; pair < 4; ++pair, out += kPairBytes) {
+      for (std::size_t i = 0; i < kNibbleLines; ++i) {
+        const std::uint32_t even = lane_dword(block.lines[2 * pair], i, lane);
+        const std::uint32_t odd = lane_dword(block.lines[2 * pair + 1], i, lane);
+        put_dword(out + i * kDword, (even & kLowNibbles) | ((odd & kLowNibbles) << 4U));
+        put_dword(out + kPairBytes / 2 + i * kDword, ((even >> 4U) & kLowNibbles) | (odd & ~kLowNibbles));
+      }
+    }
+  }
+};
+
+// 256 values of six bits. Each half of them has 64 bytes of nibbles (its values 0..63 in the low ones, 64..127 in the
+// high ones); behind both, each has 32 bytes of bit pairs (pair i of byte k: of value 32i + k).
+struct SixBitsField {
+  static constexpr std::size_t kBytes = 192;
+
+  static void pack(const std::byte* in, std::size_t lane, StripeQ6_K& block) {
+    for (std::size_t half = 0; half < 2; ++half) {
+      Values values[4];  // of the half's four blocks
+      for (std::size_t i = 0; i < 8; ++i) {
+        const std::uint32_t even = dword_at(in + half * 64 + i * kDword);
+        const std::uint32_t odd = dword_at(in + half * 64 + 32 + i * kDword);
+        const std::uint32_t top = dword_at(in + 128 + half * 32 + i * kDword);
+        values[0][i] = (even & kLowNibbles) | ((top & kLowPairs) << 4U);
+        values[1][i] = (odd & kLowNibbles) | (((top >> 2U) & kLowPairs) << 4U);
+        values[2][i] = ((even >> 4U) & kLowNibbles) | (((top >> 4U) & kLowPairs) << 4U);
+        values[3][i] = ((odd >> 4U) & kLowNibbles) | (((top >> 6U) & kLowPairs) << 4U);
+      }
+      for (std::size_t j = 0; j < 4; ++j) put_values(values[j], lane, block.lines[half * 4 + j]);
+    }
+  }
+
+  static void unpack(const StripeQ6_K& block, std::size_t lane, std::byte* out) {
+    for (std::size_t half = 0; half < 2; ++half) {
+      Values values[4];
+      for (std::size_t j = 0; j < 4; ++j) values[j] = values_of(block.lines[half * 4 + j], lane);
+      for (std::size_t i = 0; i < 8; ++i) {
+        const auto low = [&](std::size_t j) { return values[j][i] & kLowNibbles; };
+        const auto top = [&](std::size_t j) { return (values[j][i] >> 4U) & kLowPairs; };
+        put_dword(out + half * 64 + i * kDword, low(0) | (low(2) << 4U));
+        put_dword(out + half * 64 + 32 + i * kDword, low(1) | (low(3) << 4U));
+        put_dword(out + 128 + half * 32 + i * kDword, top(0) | (top(1) << 2U) | (top(2) << 4U) | (top(3) << 6U));
       }
     }
   }
 
  private:
-  static std::uint8_t& byte_of(std::uint8_t* lines, std::size_t lane, std::size_t k, std::size_t line) {
-    return lines[(k / 16 * kSixBitLines + line) * kLineBytes + lane * 4 + k % 4];
-  }
-  static void put_six_bits(std::uint8_t* lines, std::size_t lane, std::size_t k, unsigned value) {
-    const std::size_t line = k % 16 / 4;
-    if (line < kSixBitLines) {
-      std::uint8_t& byte = byte_of(lines, lane, k, line);
-      byte = static_cast<std::uint8_t>(byte | value);
-      return;
-    }
-    for (std::size_t j = 0; j < kSixBitLines; ++j) {
-      std::uint8_t& byte = byte_of(lines, lane, k, j);
-      byte = static_cast<std::uint8_t>(byte | (value >> (2 * j) & 3U) << 6U);
+  using Values = std::array<std::uint32_t, 8>;  // of a block of 32, four in each dword
+
+  // Of each 16 values, the last four go into the upper bits of the others.
+  static void put_values(const Values& values, std::size_t lane, std::uint8_t* lines) {
+    for (std::size_t half = 0; half < 2; ++half) {
+      const std::uint32_t last = values[half * 4 + kSixBitLines];
+      for (std::size_t i = 0; i < kSixBitLines; ++i) {
+        const std::uint32_t upper = ((last >> (2 * i)) & kLowPairs) << 6U;
+        put_lane_dword(lines, half * kSixBitLines + i, lane, values[half * 4 + i] | upper);
+      }
     }
   }
-  static unsigned get_six_bits(const std::uint8_t* lines, std::size_t lane, std::size_t k) {
-    const std::size_t line = k % 16 / 4;
-    const auto byte = [&](std::size_t j) -> unsigned {
-      return lines[(k / 16 * kSixBitLines + j) * kLineBytes + lane * 4 + k % 4];
-    };
-    if (line < kSixBitLines) return byte(line) & 63U;
-    return byte(0) >> 6U | byte(1) >> 6U << 2U | byte(2) >> 6U << 4U;
+  static Values values_of(const std::uint8_t* lines, std::size_t lane) {
+    Values values{};
+    for (std::size_t half = 0; half < 2; ++half) {
+      for (std::size_t i = 0; i < kSixBitLines; ++i) {
+        const std::uint32_t dword = lane_dword(lines, half * kSixBitLines + i, lane);
+        values[half * 4 + i] = dword & kLowSixes;
+        values[half * 4 + kSixBitLines] |= ((dword >> 6U) & kLowPairs) << (2 * i);
+      }
+    }
+    return values;
   }
 };
 
-// d, the upper two bits of eight sub-scales, their lower four, nibbles sub-block by sub-block.
-struct PackIQ4_XS {
-  using Block = StripeIQ4_XS;
-  static constexpr std::size_t kFileBlock = 136;
-  static constexpr int kScaleOffset = 32;
-  static void pack(const std::byte* in, std::size_t lane, Block& block) {
-    block.scales[lane] = word_at(in);
-    const unsigned upper = word_at(in + 2);
-    for (std::size_t j = 0; j < 8; ++j) {
-      const unsigned scale = ((byte_at(in, 4 + j / 2) >> (j % 2 * 4)) & 15U) | (((upper >> (2 * j)) & 3U) << 4U);
-      block.sub_scales[j][lane] = static_cast<std::int8_t>(static_cast<int>(scale) - kScaleOffset);
-      place_nibbles(in + 8 + j * 16, lane, block.lines[j]);
-    }
+// Sixteen int8 scales.
+struct Int8SubScalesField {
+  static constexpr std::size_t kBytes = 16;
+  static void pack(const std::byte* in, std::size_t lane, StripeQ6_K& block) {
+    for (std::size_t j = 0; j < 8; ++j) std::memcpy(block.sub_scales[j][lane], in + 2 * j, 2);
   }
-  static void unpack(const Block& block, std::size_t lane, std::byte* out) {
-    std::memcpy(out, &block.scales[lane], 2);
-    std::memset(out + 2, 0, 6);
-    unsigned upper = 0;
-    for (std::size_t j = 0; j < 8; ++j) {
-      const auto scale = static_cast<unsigned>(block.sub_scales[j][lane] + kScaleOffset);
-      out[4 + j / 2] |= static_cast<std::byte>((scale & 15U) << (j % 2 * 4));
-      upper |= scale >> 4U << (2 * j);
-      take_nibbles(block.lines[j], lane, out + 8 + j * 16);
-    }
-    const auto word = static_cast<std::uint16_t>(upper);
-    std::memcpy(out + 2, &word, sizeof word);
+  static void unpack(const StripeQ6_K& block, std::size_t lane, std::byte* out) {
+    for (std::size_t j = 0; j < 8; ++j) std::memcpy(out + 2 * j, block.sub_scales[j][lane], 2);
   }
 };
+
+// Eight 6-bit scales, 32 more than they mean: their upper two bits in a word, their lower four in nibbles.
+struct SplitSubScalesField {
+  static constexpr std::size_t kBytes = 6;
+  static constexpr int kOffset = 32;
+  static void pack(const std::byte* in, std::size_t lane, StripeIQ4_XS& block) {
+    std::uint16_t upper;
+    std::memcpy(&upper, in, sizeof upper);
+    const std::uint32_t lower = dword_at(in + 2);
+    for (unsigned j = 0; j < 8; ++j) {
+      const unsigned scale = ((lower >> (4 * j)) & 15U) | (((unsigned{upper} >> (2 * j)) & 3U) << 4U);
+      block.sub_scales[j][lane] = static_cast<std::int8_t>(static_cast<int>(scale) - kOffset);
+    }
+  }
+  static void unpack(const StripeIQ4_XS& block, std::size_t lane, std::byte* out) {
+    unsigned upper = 0;
+    std::uint32_t lower = 0;
+    for (unsigned j = 0; j < 8; ++j) {
+      const auto scale = static_cast<unsigned>(block.sub_scales[j][lane] + kOffset);
+      lower |= (scale & 15U) << (4 * j);
+      upper |= scale >> 4U << (2 * j);
+    }
+    const auto word = static_cast<std::uint16_t>(upper);
+    std::memcpy(out, &word, sizeof word);
+    put_dword(out + 2, lower);
+  }
+};
+
+// A file's block, field by field.
+template <typename Stripe, typename... Fields>
+struct PackFields {
+  using Block = Stripe;
+  static constexpr std::size_t kFileBlock = (Fields::kBytes + ...);
+  static void pack(const std::byte* in, std::size_t lane, Block& block) {
+    ((Fields::pack(in, lane, block), in += Fields::kBytes), ...);
+  }
+  static void unpack(const Block& block, std::size_t lane, std::byte* out) {
+    ((Fields::unpack(block, lane, out), out += Fields::kBytes), ...);
+  }
+};
+
+using NibblesField = LineField<kNibbleLines>;
+using BytesField = LineField<8>;
+
+using PackQ4_0 = PackFields<StripeQ4_0, ScaleField, NibblesField>;
+using PackQ4_1 = PackFields<StripeQ4_1, ScaleField, MinField, NibblesField>;
+using PackQ5_0 = PackFields<StripeQ5_0, ScaleField, FifthBitsField, NibblesField>;
+using PackQ5_1 = PackFields<StripeQ5_1, ScaleField, MinField, FifthBitsField, NibblesField>;
+using PackQ8_0 = PackFields<StripeQ8_0, ScaleField, BytesField>;
+using PackQ4_K = PackFields<StripeQ4_K, ScaleField, MinField, SubScalesAndMinsField, NibblePairsField>;
+using PackQ5_K =
+    PackFields<StripeQ5_K, ScaleField, MinField, SubScalesAndMinsField, FifthBitPlanesField, NibblePairsField>;
+using PackQ6_K = PackFields<StripeQ6_K, SixBitsField, Int8SubScalesField, ScaleField>;
+using PackIQ4_XS = PackFields<StripeIQ4_XS, ScaleField, SplitSubScalesField, NibbleBlocksField>;
+
+static_assert(PackQ4_0::kFileBlock == 18 && PackQ4_1::kFileBlock == 20 && PackQ5_0::kFileBlock == 22 &&
+              PackQ5_1::kFileBlock == 24 && PackQ8_0::kFileBlock == 34 && PackQ4_K::kFileBlock == 144 &&
+              PackQ5_K::kFileBlock == 176 && PackQ6_K::kFileBlock == 210 && PackIQ4_XS::kFileBlock == 136);
 
 // Values without blocks: [k][16 rows].
 template <typename Word>
