@@ -1,15 +1,12 @@
 // `takt debug`: JSON lines in and out, for people who check us.
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "base/small_file.h"
 #include "commands.h"
 #include "control_tokens.h"
 #include "debug_logprobs.h"
@@ -51,13 +48,10 @@ ExitCode run_tokenize(const Arguments& arguments) {
 }
 
 ExitCode render_file(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open() || file.bad()) {
-    return fail(ExitCode::kFile, {ErrorCode::kIo, path + ": " + std::generic_category().message(errno), {}});
-  }
-  return exit_code(run_debug_render(text, std::cin, std::cout));
+  constexpr std::size_t kMostBytes = std::size_t{1} << 20;  // what is no template is told so by its reader
+  const auto text = read_small_file(path, kMostBytes, "--template");
+  if (!text) return fail(ExitCode::kFile, text.error());
+  return exit_code(run_debug_render(*text, std::cin, std::cout));
 }
 
 ExitCode run_render(const Arguments& arguments) {

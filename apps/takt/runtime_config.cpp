@@ -20,8 +20,14 @@ Result<std::vector<route::ApiKey>> read_keys(const config::AuthOptions& auth) {
     if (!from_file) return from_file.error();
     keys = std::move(*from_file);
   }
-  for (const auto& key : auth.api_keys) keys.push_back({.key = key});
-  for (const auto& key : auth.admin_keys) keys.push_back({.key = key, .admin = true});
+  const auto add = [&](const std::vector<std::string>& given, const std::string& option, bool admin) {
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      keys.push_back(
+          {.key = given[i], .admin = admin, .where = option + ", key " + std::to_string(i + 1), .option = option});
+    }
+  };
+  add(auth.api_keys, "auth.api_keys", false);
+  add(auth.admin_keys, "auth.admin_keys", true);
   return keys;
 }
 
@@ -196,7 +202,9 @@ Result<std::string> RuntimeConfig::change(const std::string& body) {
   auto settings = config::parse_change(body);
   if (!settings) return settings.error();
   const std::lock_guard lock(mutex_);
-  const auto changes = apply({sources_.file, sources_.flags, config::with_change(sources_.posted, *settings)});
+  const Status sound = config::check_change(*settings, loaded_->options);
+  const auto changes = sound ? apply({sources_.file, sources_.flags, config::with_change(sources_.posted, *settings)})
+                             : Result<std::vector<config::OptionChange>>(sound.error());
   if (!changes) {
     note_change(false);
     spdlog::warn("a change of the configuration was refused: {}: {}", changes.error().field, changes.error().message);

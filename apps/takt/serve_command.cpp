@@ -142,7 +142,7 @@ ExitCode run_serve(const Arguments& arguments) {
   if (!flags) return fail(ExitCode::kUsage, flags.error());
   auto runtime = RuntimeConfig::read(arguments.config_file, std::move(*flags));
   if (!runtime) {
-    const bool key_file = runtime.error().code == ErrorCode::kIo && runtime.error().field == "api_key_file";
+    const bool key_file = runtime.error().code == ErrorCode::kIo && runtime.error().field == "auth.api_key_file";
     return fail(key_file ? ExitCode::kFile : ExitCode::kUsage, runtime.error());
   }
   const config::ServerConfig& config = (*runtime)->config();

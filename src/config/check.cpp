@@ -255,6 +255,10 @@ Status check_default_classes(const std::deque<route::ClassOptions>& classes) {
 
 Status check(const route::RouteOptions& route, const SchedulerOptions& sched) {
   if (Status sound = check_default_classes(route.classes); !sound) return sound;
+  for (std::size_t i = 0; i < route.rules.size(); ++i) {
+    if (Status sound = route::check_rule(route.rules[i]); !sound)
+      return contradiction("route." + std::to_string(i + 1) + "." + sound.error().field, sound.error().message);
+  }
   for (const route::ClassOptions& service_class : route.classes) {
     const std::string before = "class." + service_class.name + ".";
     if (Status sound = check(before, service_class.always); !sound) return sound;

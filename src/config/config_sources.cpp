@@ -19,14 +19,36 @@ std::string shown(const Option& option) {
   return std::to_string(std::get<std::vector<std::string>>(value).size()) + " set";
 }
 
+// "class.NAME.hours.1" of an option there; empty for others.
+std::string_view hours_of(const Option& option) {
+  const std::string_view entry = section_of(option.key);
+  return name_in_section(section_of(entry)) == "hours" ? entry : std::string_view();
+}
+
+// Hours that name no setting would change nothing. Before they are completed.
+Status check_hours_say_something(const OptionTable& options) {
+  std::map<std::string_view, bool> says_something;
+  for (const Option& option : options.options()) {
+    const std::string_view hours = hours_of(option);
+    const std::string_view name = name_in_section(option.key);
+    if (hours.empty() || name == "from" || name == "to" || name == "days") continue;
+    says_something[hours] |= option.origin != "default";
+  }
+  for (const auto& [hours, something] : says_something) {
+    if (something) continue;
+    return Error::invalid(std::string(hours), "names no setting of the class: nothing would be different then");
+  }
+  return {};
+}
+
 // What hours do not name is what the class has.
 void complete_hours(OptionTable& options) {
   for (Option& option : options.options()) {
     if (option.origin != "default") continue;
-    const std::string_view list = section_of(section_of(option.key));  // class.NAME.hours
-    if (name_in_section(list) != "hours") continue;
-    const Option* whole_day =
-        options.find(std::string(section_of(list)) + "." + std::string(name_in_section(option.key)));
+    const std::string_view hours = hours_of(option);
+    if (hours.empty()) continue;
+    const std::string_view of_class = section_of(section_of(hours));
+    const Option* whole_day = options.find(std::string(of_class) + "." + std::string(name_in_section(option.key)));
     if (whole_day == nullptr) continue;
     option.set(whole_day->get());
     option.origin = "class";
@@ -56,15 +78,34 @@ Settings with_change(Settings posted, const Settings& change) {
   return posted;
 }
 
+Status check_change(const Settings& change, const OptionTable& in_force) {
+  bool says_something = false;
+  for (const Setting& setting : change) says_something |= setting.kind != Setting::Kind::kSection;
+  if (!says_something) {
+    for (const Setting& setting : change) {
+      if (Status there = in_force.check_section(setting.key); !there) return there;
+    }
+    return Error::invalid("", "The change names no option");
+  }
+  for (const Setting& setting : change) {
+    if (setting.kind != Setting::Kind::kForget || in_force.find(setting.key) != nullptr) continue;
+    if (in_force.has_section(setting.key) || in_force.is_list(setting.key)) continue;
+    return in_force.misfit(setting.key, "null");
+  }
+  return {};
+}
+
 Result<std::unique_ptr<LoadedConfig>> load(const ConfigSources& sources) {
   auto loaded = std::make_unique<LoadedConfig>();
   for (const Settings* settings : {&sources.file, &sources.flags, &sources.posted}) {
     if (Status applied = apply_settings(*settings, loaded->options); !applied) return applied.error();
   }
   if (Status applied = apply_preset(loaded->config.preset, loaded->options); !applied) return applied.error();
+  const Status hours = check_hours_say_something(loaded->options);
   complete_hours(loaded->options);
   complete_tiers(loaded->config.route);
   if (Status sound = check(loaded->config); !sound) return sound.error();
+  if (!hours) return hours.error();
   return loaded;
 }
 

@@ -23,13 +23,16 @@ struct ConfigSources {
 // gone.
 Settings with_change(Settings posted, const Settings& change);
 
+// Whether a change says something, and what it takes back is there. Errors: kInvalidArgument.
+Status check_change(const Settings& change, const OptionTable& in_force);
+
 // The table is bound to the configuration beside it.
 struct LoadedConfig {
   ServerConfig config;
   OptionTable options = bind_options(config);
 };
 
-// Errors: those of apply_settings() and check().
+// Errors: those of apply_settings() and check(); hours of a class that name none of its settings.
 Result<std::unique_ptr<LoadedConfig>> load(const ConfigSources& sources);
 
 // An option that has another value now.

@@ -12,6 +12,8 @@
 namespace takt::config {
 namespace {
 
+constexpr std::size_t kLongestKey = 100;  // that is looked at to tell what may have been meant
+
 // Levenshtein distance of two short keys.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -95,6 +97,14 @@ std::string to_toml(const Value& value) {
     list += quoted(text);
   }
   return "[" + list + "]";
+}
+
+std::string kind_name(const Value& value) {
+  if (std::holds_alternative<bool>(value)) return "true or false";
+  if (std::holds_alternative<std::int64_t>(value)) return "a whole number";
+  if (std::holds_alternative<double>(value)) return "a number";
+  if (std::holds_alternative<std::string>(value)) return "a text";
+  return std::get<std::vector<std::string>>(value).empty() ? "an empty list" : "a list of texts";
 }
 
 void OptionTable::add_switch(std::string key, bool& field) {
@@ -203,7 +213,6 @@ const Option* OptionTable::find(std::string_view key) const {
 Error OptionTable::unknown(std::string_view key) const {
   constexpr std::size_t kFarthestHint = 5;
   constexpr std::size_t kOtherSection = 2;
-  constexpr std::size_t kLongestKey = 100;
   std::size_t nearest = kFarthestHint + 1;
   std::string message = "unknown option";
   if (key.size() > kLongestKey) return Error::invalid(std::string(key.substr(0, kLongestKey)), std::move(message));
@@ -216,6 +225,37 @@ Error OptionTable::unknown(std::string_view key) const {
     message = "unknown option; the closest is " + option.key;
   }
   return Error::invalid(std::string(key), std::move(message));
+}
+
+std::string OptionTable::form_of(std::string_view key) const {
+  if (is_list(key)) return "a list of tables";
+  const std::string_view name = name_in_section(key);
+  if (is_list(section_of(key)) && name.find_first_not_of("0123456789") == std::string_view::npos) return "a table";
+  const bool of_a_name = std::any_of(families_.begin(), families_.end(), [&](const Family& family) {
+    return !family.list && family.section == section_of(key);
+  });
+  return of_a_name || has_section(key) ? "a section with options in it" : "";
+}
+
+Error OptionTable::misfit(std::string_view key, const std::string& given) const {
+  const auto must_be = [](std::string_view at, const std::string& expected, const std::string& not_this) {
+    return Error::invalid(std::string(at), "must be " + expected + ", not " + not_this);
+  };
+  if (const Option* option = find(key)) return must_be(key, option->allowed, given);
+  if (const std::string form = form_of(key); !form.empty()) return must_be(key, form, given);
+  if (key.size() > kLongestKey) return unknown(key);
+  // Something may stand there, but nothing below it.
+  for (std::size_t dot = key.find('.'); dot != std::string_view::npos; dot = key.find('.', dot + 1)) {
+    const std::string_view before = key.substr(0, dot);
+    if (const Option* option = find(before)) return must_be(before, option->allowed, "a table");
+    const std::string_view entry = key.substr(0, key.find('.', dot + 1));
+    if (is_list(before) && !has_section(entry)) return must_be(before, form_of(before), "a table");
+  }
+  return unknown(key);
+}
+
+Status OptionTable::check_section(std::string_view key) const {
+  return has_section(key) && !is_list(key) ? Status() : Status(misfit(key, "an empty table"));
 }
 
 void OptionTable::add_named(std::string section, AddInstance add) {
@@ -244,10 +284,19 @@ Status OptionTable::begin_list(std::string_view section) {
   }
   const auto family = std::find_if(families_.begin(), families_.end(),
                                    [&](const Family& known) { return known.list && known.section == section; });
-  if (family == families_.end()) return unknown(section);
+  if (family == families_.end()) return misfit(section, "a list of tables");
   std::erase_if(options_, [&](const Option& option) { return option.key.starts_with(family->section + "."); });
   family->clear();
   return {};
+}
+
+Status OptionTable::begin_entry(std::string_view entry) {
+  const std::string_view list = section_of(entry);
+  const auto family = std::find_if(families_.begin(), families_.end(),
+                                   [&](const Family& known) { return known.list && known.section == list; });
+  if (family == families_.end()) return misfit(list, "a list of tables");
+  // A copy: an instance may add families of its own.
+  return has_section(entry) ? Status() : make_instance(Family(*family), std::string(name_in_section(entry)));
 }
 
 void OptionTable::may_change_at_run_time(std::size_t from) {
@@ -258,7 +307,7 @@ Status OptionTable::make_instance(const Family& family, const std::string& name)
   return family.add(*this, family.section + "." + name + ".", name);
 }
 
-Result<Option*> OptionTable::find_or_make(std::string_view key) {
+Result<Option*> OptionTable::find_or_make(std::string_view key, const std::string& given) {
   if (const Option* found = find(key)) return const_cast<Option*>(found);
   // By index: making an instance may add families of its own, such as the hours of a class.
   for (std::size_t i = 0; i < families_.size(); ++i) {
@@ -270,7 +319,7 @@ Result<Option*> OptionTable::find_or_make(std::string_view key) {
     if (Status made = make_instance(Family(families_[i]), name); !made) return made.error();
   }
   if (const Option* found = find(key)) return const_cast<Option*>(found);
-  return unknown(key);
+  return misfit(key, given);
 }
 
 bool OptionTable::has_section(std::string_view section) const {
@@ -280,7 +329,7 @@ bool OptionTable::has_section(std::string_view section) const {
 }
 
 Status OptionTable::set(std::string_view key, const Value& value, const std::string& origin) {
-  Result<Option*> found = find_or_make(key);
+  Result<Option*> found = find_or_make(key, kind_name(value));
   if (!found) return found.error();
   Option& option = **found;
   if (!option.set(value)) {
@@ -292,7 +341,7 @@ Status OptionTable::set(std::string_view key, const Value& value, const std::str
 }
 
 Status OptionTable::set_text(std::string_view key, std::string_view text, const std::string& origin) {
-  Result<Option*> found = find_or_make(key);
+  Result<Option*> found = find_or_make(key, "a text");
   if (!found) return found.error();
   const Option& option = **found;
   Value value;

@@ -61,6 +61,9 @@ class OptionTable {
   bool is_list(std::string_view section) const;
   // The list begins anew. Errors: there is no such list.
   Status begin_list(std::string_view section);
+  // The list has this entry, "route.1", with an option set or none. Errors: there is no such list, or another comes
+  // next.
+  Status begin_entry(std::string_view entry);
   // What the options from this place on, and those of their later instances, can do while the server runs.
   void may_change_at_run_time(std::size_t from);
 
@@ -74,8 +77,11 @@ class OptionTable {
   std::deque<Option>& options() { return options_; }
   const Option* find(std::string_view key) const;
   bool has_section(std::string_view section) const;
-  // The error for a key that is none, with the closest one there is.
-  Error unknown(std::string_view key) const;
+  // Whether a section may stand at the key without any option. Errors: nothing is there, or something else.
+  Status check_section(std::string_view key) const;
+  // The error for a key that cannot be what was given (its type in words): with what is expected there, or, where there
+  // is no such key, with the closest one.
+  Error misfit(std::string_view key, const std::string& given) const;
 
  private:
   // A word out of a list, by its index.
@@ -90,8 +96,11 @@ class OptionTable {
     AddInstance add;
     std::function<void()> clear;
   };
-  // The option, made if its instance can be.
-  Result<Option*> find_or_make(std::string_view key);
+  // The option, made if its instance can be. `given`: the type of what is meant for it.
+  Result<Option*> find_or_make(std::string_view key, const std::string& given);
+  // What stands at the key when it is no option; empty: nothing does.
+  std::string form_of(std::string_view key) const;
+  Error unknown(std::string_view key) const;
   Status make_instance(const Family& family, const std::string& name);
 
   std::deque<Option> options_;
@@ -104,6 +113,8 @@ std::string_view name_in_section(std::string_view key);
 
 // A value as TOML writes it.
 std::string to_toml(const Value& value);
+// Its type, for people: "a whole number".
+std::string kind_name(const Value& value);
 
 template <typename Integer>
 void OptionTable::add_integer(const std::string& key, Integer& field, std::int64_t min, std::int64_t max) {

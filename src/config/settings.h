@@ -13,11 +13,12 @@ namespace takt::config {
 struct Setting {
   enum class Kind : std::uint8_t {
     kValue,
-    kText,     // `value` is a text as on a command line
-    kNewList,  // the list `key` begins anew
-    kSection,  // a section without any option, which must at least exist
-    kForget,   // back to what it was without its source (see ConfigSources)
-    kUnfit,    // something that no option can be: a date, a table, a list of other things than texts
+    kText,      // `value` is a text as on a command line
+    kNewList,   // the list `key` begins anew; `value` counts the settings behind it that stand in its entries
+    kNewEntry,  // and has an entry `key`, whether or not an option of it follows
+    kSection,   // a section without any option, which must at least exist
+    kForget,    // back to what it was without its source (see ConfigSources)
+    kUnfit,     // something that no option can be, such as a date; `value` is a text that says what
   };
   std::string key;
   Kind kind = Kind::kValue;
@@ -32,13 +33,18 @@ using Settings = std::vector<Setting>;
 // where the setting comes from a file. Unknown keys and wrong types are errors, never ignored.
 Status apply_settings(const Settings& settings, OptionTable& options);
 
-// Every setting of a TOML document. Errors: kInvalidArgument with NAME:LINE for what is no TOML, or nested too deeply.
+// Which of two values for one key is meant would be a guess, as would what single entries beside a whole list mean.
+// Errors: kInvalidArgument, field = the key.
+Status refuse_repeated(const Settings& settings);
+
+// Every setting of a TOML document. Errors: kInvalidArgument with NAME:LINE for what is no TOML or nested too deeply;
+// those of refuse_repeated.
 Result<Settings> parse_toml(const std::string& text, const std::string& name);
 // Reads the file, at most 1 MiB. Errors: kIo with the path and the system's words; those of parse_toml.
 Result<Settings> read_toml_file(const std::string& path);
 
 // A change that an administrator posts: a JSON object, nested or with dotted keys, in which null takes back what was
-// posted before; or TOML. Errors: kInvalidArgument; larger than 1 MiB, nested too deeply, no key.
+// posted before; or TOML. Errors: kInvalidArgument; larger than 1 MiB, nested too deeply, no option, a key twice.
 Result<Settings> parse_change(const std::string& body);
 
 }  // namespace takt::config

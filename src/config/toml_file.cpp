@@ -1,20 +1,43 @@
-#include <toml++/toml.h>
-
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/dotted_keys.h"
+#include "base/guarded_toml.h"
 #include "base/small_file.h"
 #include "config/settings.h"
 
 namespace takt::config {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = std::size_t{1024} * 1024;
 constexpr std::size_t kMostTableDepth = 8;
 
-// False for what no option can be: tables, dates, lists of other things than texts.
+std::string toml_kind(const toml::node& node) {
+  switch (node.type()) {
+    case toml::node_type::table:
+      return "a table";
+    case toml::node_type::array:
+      return "a list";
+    case toml::node_type::string:
+      return "a text";
+    case toml::node_type::integer:
+      return "a whole number";
+    case toml::node_type::floating_point:
+      return "a number";
+    case toml::node_type::boolean:
+      return "true or false";
+    case toml::node_type::date:
+      return "a date";
+    case toml::node_type::time:
+      return "a time of the day";
+    case toml::node_type::date_time:
+      return "a date with a time";
+    case toml::node_type::none:
+      break;
+  }
+  return "nothing";
+}
+
+// False for what no option can be; the value then says what that is.
 bool to_value(const toml::node& node, Value& value) {
   if (const auto* flag = node.as_boolean()) {
     value.emplace<bool>(flag->get());
@@ -25,13 +48,18 @@ bool to_value(const toml::node& node, Value& value) {
   } else if (const auto* text = node.as_string()) {
     value.emplace<std::string>(text->get());
   } else if (const auto* array = node.as_array()) {
-    auto& texts = value.emplace<std::vector<std::string>>();
+    std::vector<std::string> texts;
     for (const toml::node& item : *array) {
       const auto* item_text = item.as_string();
-      if (item_text == nullptr) return false;
+      if (item_text == nullptr) {
+        value.emplace<std::string>("a list with " + toml_kind(item) + " in it");
+        return false;
+      }
       texts.push_back(item_text->get());
     }
+    value = std::move(texts);
   } else {
+    value.emplace<std::string>(toml_kind(node));
     return false;
   }
   return true;
@@ -71,12 +99,15 @@ class TomlReader {
   }
 
   Status read_tables(const std::string& key, const toml::array& array, std::size_t depth) {
+    const std::size_t place = settings_.size();
     add(key, Setting::Kind::kNewList, array);
     std::size_t count = 0;
     for (const toml::node& item : array) {
-      const std::string before = key + "." + std::to_string(++count) + ".";
-      if (Status read = this->read(*item.as_table(), before, depth + 1); !read) return read;
+      const std::string entry = key + "." + std::to_string(++count);
+      add(entry, Setting::Kind::kNewEntry, item);
+      if (Status read = this->read(*item.as_table(), entry + ".", depth + 1); !read) return read;
     }
+    settings_[place].value = static_cast<std::int64_t>(settings_.size() - place - 1);
     return {};
   }
 
@@ -87,21 +118,17 @@ class TomlReader {
 }  // namespace
 
 Result<Settings> parse_toml(const std::string& text, const std::string& name) {
-  if (const std::size_t line = line_with_too_many_dots(text); line != 0)
-    return Error::invalid("config", name + ":" + std::to_string(line) + ": more than " +
-                                        std::to_string(kMostDotsOfALine) + " dots in a line");
-  try {
-    TomlReader reader(name);
-    if (Status read = reader.read(toml::parse(text, name), "", 0); !read) return read.error();
-    return reader.take();
-  } catch (const toml::parse_error& error) {
-    return Error::invalid(
-        "config", name + ":" + std::to_string(error.source().begin.line) + ": " + std::string(error.description()));
-  }
+  const auto document = parse_guarded_toml(text, name, "config");
+  if (!document) return document.error();
+  TomlReader reader(name);
+  if (Status read = reader.read(*document, "", 0); !read) return read.error();
+  Settings settings = reader.take();
+  if (Status single = refuse_repeated(settings); !single) return single.error();
+  return settings;
 }
 
 Result<Settings> read_toml_file(const std::string& path) {
-  const auto text = read_small_file(path, kMaxFileBytes, "config");
+  const auto text = read_small_file(path, kMostTomlBytes, "config");
   if (!text) return text.error();
   return parse_toml(*text, path);
 }

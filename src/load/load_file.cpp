@@ -1,7 +1,6 @@
-#include <toml++/toml.h>
 #include <sstream>
 
-#include "base/dotted_keys.h"
+#include "base/guarded_toml.h"
 #include "base/small_file.h"
 #include "load/load_settings.h"
 
@@ -9,7 +8,6 @@ namespace takt::load {
 namespace {
 
 constexpr std::size_t kMostClassesOfAFile = 1000;
-constexpr std::size_t kMostFileBytes = std::size_t{1024} * 1024;
 
 // As it would be written after NAME=.
 Result<std::string> value_text(const toml::node& value) {
@@ -62,17 +60,11 @@ Result<std::vector<ClassSettings>> read_tables(const toml::table& root, const st
 }  // namespace
 
 Result<std::vector<ClassSettings>> read_load_file(const std::string& path) {
-  const auto text = read_small_file(path, kMostFileBytes, "load");
+  const auto text = read_small_file(path, kMostTomlBytes, "load");
   if (!text) return text.error();
-  if (const std::size_t line = line_with_too_many_dots(*text); line != 0)
-    return Error::invalid("load", path + ":" + std::to_string(line) + ": more than " +
-                                      std::to_string(kMostDotsOfALine) + " dots in a line");
-  try {
-    return read_tables(toml::parse(*text, path), path);
-  } catch (const toml::parse_error& error) {
-    return Error::invalid(
-        "load", path + ":" + std::to_string(error.source().begin.line) + ": " + std::string(error.description()));
-  }
+  const auto document = parse_guarded_toml(*text, path, "load");
+  if (!document) return document.error();
+  return read_tables(*document, path);
 }
 
 }  // namespace takt::load

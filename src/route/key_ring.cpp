@@ -4,12 +4,12 @@
 #include <openssl/sha.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <fstream>
-#include <iterator>
+#include <set>
 #include <sstream>
+
+#include "base/small_file.h"
 
 namespace takt::route {
 
@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t kMinKeyBytes = 8;
 constexpr std::size_t kMaxKeyBytes = 512;
 constexpr std::size_t kMaxKeyFileBytes = 1 << 20;
+constexpr const char* kKeyFileOption = "auth.api_key_file";
 
 std::array<unsigned char, 32> digest_of(std::string_view text) {
   std::array<unsigned char, 32> digest{};
@@ -35,16 +36,33 @@ bool printable(std::string_view key) {
   return std::all_of(key.begin(), key.end(), [](char c) { return c > ' ' && c < 127; });
 }
 
-Status check_class(const ApiKey& key, const ServiceClasses& classes, const std::string& where) {
+// What is wrong with the key by itself, to be read behind where it stands; empty: nothing.
+std::string fault_of(const ApiKey& key, const ServiceClasses& classes) {
+  if (key.key.size() < kMinKeyBytes || key.key.size() > kMaxKeyBytes || !printable(key.key))
+    return " must have 8 to 512 printable ASCII characters and no space";
   if (key.service_class.empty()) return {};
   const ServiceClass* service_class = classes.find(key.service_class);
-  if (service_class == nullptr) {
-    return Error::invalid("api_key",
-                          where + ": there is no class '" + key.service_class + "'; there are " + classes.names());
-  }
+  if (service_class == nullptr) return ": there is no class '" + key.service_class + "'; there are " + classes.names();
   if (key.batch_only && service_class->limits().tier != Tier::kBatch)
-    return Error::invalid("api_key", where + ": class " + key.service_class + " is not in the batch tier");
+    return ": class " + key.service_class + " is not in the batch tier";
   return {};
+}
+
+Identity identity_of(const ApiKey& key, std::uint64_t id) {
+  Identity identity;
+  if (!key.tenant.empty()) identity.tenant = key.tenant;
+  identity.application = key.application;
+  identity.service_class = key.service_class;
+  identity.batch_only = key.batch_only;
+  identity.admin = key.admin;
+  identity.delegate = key.delegate;
+  identity.name = key.name;
+  identity.weight = key.weight;
+  identity.limits = key.limits;
+  identity.models = key.models;
+  identity.key_id = id;
+  identity.cache_salt = cache_salt_of(identity.tenant);
+  return identity;
 }
 
 template <typename Number>
@@ -115,15 +133,15 @@ std::string read_word(const std::string& word, ApiKey& key) {
 }
 
 Result<ApiKey> parse_line(std::string_view line, std::size_t number) {
-  const std::string where = "line " + std::to_string(number);
   std::istringstream words{std::string(line)};
   ApiKey key;
-  key.where = where;
+  key.where = "Key file, line " + std::to_string(number);
+  key.option = kKeyFileOption;
   words >> key.key;
   std::string word;
   while (words >> word) {
     if (const std::string allowed = read_word(word, key); !allowed.empty())
-      return Error::invalid("auth.api_key_file", "Key file, " + where + ": " + allowed);
+      return Error::invalid(kKeyFileOption, key.where + ": " + allowed);
   }
   return key;
 }
@@ -152,33 +170,20 @@ std::optional<Identity> KeyRing::find_name(std::string_view name) const {
 
 Result<KeyRing> KeyRing::create(const std::vector<ApiKey>& keys, const ServiceClasses& classes) {
   KeyRing ring;
+  std::set<Digest> digests;
+  std::set<std::string_view> names;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const ApiKey& key = keys[i];
-    const std::string where = key.where.empty() ? "API key " + std::to_string(i + 1) : "Key file, " + key.where;
-    if (key.key.size() < kMinKeyBytes || key.key.size() > kMaxKeyBytes || !printable(key.key)) {
-      return Error::invalid("api_key", where + " must have 8 to 512 printable ASCII characters and no space");
-    }
-    if (Status sound = check_class(key, classes, where); !sound) return sound.error();
+    const auto refused = [&](const std::string& why) {
+      const std::string where = key.where.empty() ? "API key " + std::to_string(i + 1) : key.where;
+      return Error::invalid(key.option.empty() ? "api_key" : key.option, where + why);
+    };
+    if (const std::string fault = fault_of(key, classes); !fault.empty()) return refused(fault);
     const Digest digest = digest_of(key.key);
-    for (const Entry& entry : ring.entries_) {
-      if (entry.digest == digest) return Error::invalid("api_key", where + " is there twice");
-      if (!key.name.empty() && entry.identity.name == key.name)
-        return Error::invalid("api_key", where + ": another key is named '" + key.name + "' too");
-    }
-    Identity identity;
-    if (!key.tenant.empty()) identity.tenant = key.tenant;
-    identity.application = key.application;
-    identity.service_class = key.service_class;
-    identity.batch_only = key.batch_only;
-    identity.admin = key.admin;
-    identity.delegate = key.delegate;
-    identity.name = key.name;
-    identity.weight = key.weight;
-    identity.limits = key.limits;
-    identity.models = key.models;
-    identity.key_id = number_of(digest) | 1;
-    identity.cache_salt = cache_salt_of(identity.tenant);
-    ring.entries_.push_back({digest, std::move(identity)});
+    if (!digests.insert(digest).second) return refused(" is there twice");
+    if (!key.name.empty() && !names.insert(key.name).second)
+      return refused(": another key is named '" + key.name + "' too");
+    ring.entries_.push_back({digest, identity_of(key, number_of(digest) | 1)});
   }
   return ring;
 }
@@ -204,20 +209,16 @@ Result<std::vector<ApiKey>> parse_key_file(std::string_view text) {
     if (!key) return key.error();
     keys.push_back(std::move(key).value());
   }
-  if (keys.empty()) return Error::invalid("api_key_file", "The key file holds no key");
+  if (keys.empty()) return Error::invalid(kKeyFileOption, "The key file holds no key");
   return keys;
 }
 
 Result<std::vector<ApiKey>> read_key_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return Error{ErrorCode::kIo, "The key file " + path + " cannot be read: " + std::strerror(errno), "api_key_file"};
-  std::string text(kMaxKeyFileBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (file.bad()) return Error{ErrorCode::kIo, "The key file " + path + " cannot be read", "api_key_file"};
-  if (text.size() > kMaxKeyFileBytes) return Error::invalid("api_key_file", "The key file is larger than 1 MiB");
-  return parse_key_file(text);
+  const auto text = read_small_file(path, kMaxKeyFileBytes, kKeyFileOption);
+  if (text) return parse_key_file(*text);
+  Error error = text.error();
+  error.message = "The key file " + error.message;
+  return error;
 }
 
 }  // namespace takt::route

@@ -40,7 +40,8 @@ std::uint64_t cache_salt_of(std::string_view tenant);
 class KeyRing {
  public:
   // Errors: kInvalidArgument for a key that is too short, too long, not printable or there twice, or whose class does
-  // not exist or is above its tier; or whose name another has. The message never holds the key.
+  // not exist or is above its tier; or whose name another has. Field = its option, or "api_key". The message never
+  // holds the key.
   static Result<KeyRing> create(const std::vector<ApiKey>& keys, const ServiceClasses& classes);
 
   bool empty() const { return entries_.empty(); }
@@ -61,8 +62,8 @@ class KeyRing {
 };
 
 // A key file: one key a line, then optional words (docs/configuration.md); empty lines and those that begin with # are
-// skipped. Errors name the line: kIo when the file cannot be read, kInvalidArgument when it is wrong or holds no
-// key.
+// skipped. Errors name the line; field "auth.api_key_file": kIo when the file cannot be read, kInvalidArgument when it
+// is larger than 1 MiB, wrong, or holds no key.
 Result<std::vector<ApiKey>> read_key_file(const std::string& path);
 Result<std::vector<ApiKey>> parse_key_file(std::string_view text);
 

@@ -34,7 +34,8 @@ struct ApiKey {
   double weight = 1.0;          // of its tenant among others; above 0
   KeyLimits limits{};
   std::vector<std::string> models{};  // it may use; empty: all
-  std::string where{};                // it stands, for messages: "line 7" of a key file
+  std::string where{};                // it stands, for messages: "Key file, line 7"
+  std::string option{};               // that it comes from, as errors name it; empty: "api_key"
 };
 
 // One class's settings: its place, its promises, its bounds.
@@ -82,6 +83,9 @@ struct RuleOptions {
   std::uint64_t max_prompt_tokens = std::uint64_t{1} << 40;
   bool overrides_request = false;  // also where the request itself names a class or a tier
 };
+
+// Errors: kInvalidArgument, field = the rule's setting at fault: it names no class, or a condition that nothing meets.
+Status check_rule(const RuleOptions& rule);
 
 // Without keys every caller is let in: whether that is allowed on the listening address is the command line's question.
 struct RouteOptions {

@@ -29,9 +29,6 @@ struct RuleFacts {
 // `*` stands for any characters, none too; everything else for itself.
 bool matches_pattern(std::string_view pattern, std::string_view text);
 
-// Errors: kInvalidArgument, field = the rule's setting at fault.
-Status check_rule(const RuleOptions& rule);
-
 bool matches(const RuleOptions& rule, const RuleFacts& facts);
 
 }  // namespace takt::route

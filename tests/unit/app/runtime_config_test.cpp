@@ -2,6 +2,7 @@
 #include "runtime_config.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <filesystem>
@@ -192,6 +193,21 @@ TEST_F(RuntimeConfigTest, KeysAreReadAgainAndAFileThatIsWrongLeavesThemAlone) {
   write("keys", "sk-alpha-1\nsk-beta-22 weight=none\nsk-gamma-3\n");
   config->reload();
   EXPECT_EQ(server_.keys, 2U);
+}
+
+// A pipe that nobody writes to would stop everything that the serving thread watches over.
+TEST_F(RuntimeConfigTest, AKeyFileThatIsAPipeIsNotWaitedFor) {
+  const std::string keys = write("keys", "sk-alpha-1\n");
+  const auto config = read("[auth]\napi_key_file = \"" + keys + "\"\n");
+  std::filesystem::remove(keys);
+  ASSERT_EQ(::mkfifo(keys.c_str(), 0600), 0);
+  config->reload();
+  EXPECT_FALSE(config->state().last_change_applied);
+  EXPECT_EQ(config->config().route.keys.size(), 1U);
+  const auto at_start = RuntimeConfig::read(folder_ / "takt.toml", {}, [this] { return now_; });
+  ASSERT_FALSE(at_start);
+  EXPECT_EQ(at_start.error().field, "auth.api_key_file");
+  EXPECT_EQ(at_start.error().message, "The key file " + keys + ": is not a regular file");
 }
 
 // At the hour that a class names the server is told, and again when it is over; nothing happens between.

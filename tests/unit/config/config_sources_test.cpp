@@ -157,6 +157,7 @@ from = "22:00"
 weight = 5
 [[class.background.hours]]
 to = "06:00"
+max_waiting = 7
 [[route]]
 class = "night"
 path = ["/v1/*"]
@@ -171,6 +172,157 @@ class = "chat"
   EXPECT_EQ(print_config((*again)->options).find("weight = 3"), std::string::npos);
   EXPECT_NE(printed.find("[[class.night.hours]]"), std::string::npos);
   EXPECT_NE(printed.find("[[route]]\nclass = \"night\""), std::string::npos);
+}
+
+// The same fault in a file and in a posted change.
+struct Fault {
+  const char* toml;
+  const char* json;  // empty: JSON has no such thing
+  const char* field;
+  const char* said;
+};
+
+Result<std::unique_ptr<LoadedConfig>> load_posted(const std::string& body) {
+  auto settings = parse_change(body);
+  if (!settings) return settings.error();
+  const LoadedConfig defaults;
+  if (Status sound = check_change(*settings, defaults.options); !sound) return sound.error();
+  return load({{}, {}, std::move(*settings)});
+}
+
+void expect_fault(const Fault& fault) {
+  SCOPED_TRACE(std::string(fault.toml) + " " + fault.json);
+  for (const bool posted : {false, true}) {
+    const std::string text = posted ? fault.json : fault.toml;
+    if (text.empty()) continue;
+    const auto loaded = posted ? load_posted(text) : load_toml(text);
+    ASSERT_FALSE(loaded) << text;
+    EXPECT_EQ(loaded.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(loaded.error().field, fault.field) << loaded.error().message;
+    EXPECT_NE(loaded.error().message.find(fault.said), std::string::npos) << loaded.error().message;
+  }
+}
+
+TEST(Faults, ATableThatSaysNothingIsRefusedByName) {
+  for (const Fault& fault : {
+           Fault{"[[route]]\n", R"({"route": [{}]})", "route.1.class", "must name the class"},
+           {"[[route]]\nclass = \"chat\"\n[[route]]\n", R"({"route": [{"class": "chat"}, {}]})", "route.2.class",
+            "must name the class"},
+           {"[[route]]\n[[route]]\nclass = \"chat\"\n", R"({"route": [{}, {"class": "chat"}]})", "route.1.class",
+            "must name the class"},
+           {"[[route]]\nmodel = \"tiny\"\n", R"({"route": [{"model": "tiny"}]})", "route.1.class",
+            "must name the class"},
+           {"[[class.chat.hours]]\n", R"({"class": {"chat": {"hours": [{}]}}})", "class.chat.hours.1",
+            "names no setting"},
+           {"[[class.chat.hours]]\nfrom = \"22:00\"\n", R"({"class.chat.hours": [{"from": "22:00"}]})",
+            "class.chat.hours.1", "names no setting"},
+           {"[class.night]\n", R"({"class": {"night": {}}})", "class.night", "with options in it, not an empty table"},
+           {"[shed]\n", R"({"shed": {}, "scheduler.watermark": 0.1})", "shed", "unknown option"},
+       })
+    expect_fault(fault);
+  for (const char* body : {R"({"scheduler": {}})", R"({"scheduler": {}, "class": {"chat": {}}})", "[scheduler]\n"}) {
+    const auto loaded = load_posted(body);
+    ASSERT_FALSE(loaded) << body;
+    EXPECT_EQ(loaded.error().message, "The change names no option");
+  }
+  EXPECT_TRUE(load_toml("[scheduler]\n")) << "a file may have empty sections";
+}
+
+TEST(Faults, AWrongTypeIsToldWithTheOneThatIsExpected) {
+  for (const Fault& fault : {
+           Fault{"scheduler = []\n", R"({"scheduler": []})", "scheduler",
+                 "must be a section with options in it, not an empty list"},
+           {"scheduler = 5\n", R"({"scheduler": 5})", "scheduler", "not a whole number"},
+           {"scheduler = [\"a\"]\n", R"({"scheduler": ["a"]})", "scheduler", "not a list of texts"},
+           {"[[scheduler]]\n", R"({"scheduler": [{}]})", "scheduler",
+            "must be a section with options in it, not a list of tables"},
+           {"[class]\nchat = true\n", R"({"class": {"chat": true}})", "class.chat", "not true or false"},
+           {"[class]\nnight = 1.5\n", R"({"class.night": 1.5})", "class.night",
+            "must be a section with options in it, not a number"},
+           {"class = \"chat\"\n", R"({"class": "chat"})", "class", "not a text"},
+           {"route = [[]]\n", R"({"route": [[]]})", "route", "must be a list of tables, not a list with a list in it"},
+           {"route = 1\n", R"({"route": 1})", "route", "must be a list of tables, not a whole number"},
+           {"route = [1]\n", R"({"route": [1]})", "route", "not a list with a whole number in it"},
+           {"route = [\"chat\"]\n", R"({"route": ["chat"]})", "route", "not a list of texts"},
+           {"[route]\nclass = \"chat\"\n", R"({"route": {"class": "chat"}})", "route",
+            "must be a list of tables, not a table"},
+           {"[route]\n", R"({"route": {}})", "route", "must be a list of tables, not an empty table"},
+           {"[route]\n1 = 5\n", R"({"route": {"1": 5}})", "route.1", "must be a table, not a whole number"},
+           {"", R"({"route": [{"class": "chat"}, 5]})", "route.2", "must be a table, not a whole number"},
+           {"[class.chat.hours]\nweight = 2\n", R"({"class": {"chat": {"hours": {"weight": 2}}}})", "class.chat.hours",
+            "must be a list of tables, not a table"},
+           {"[scheduler.watermark]\nx = 1\n", R"({"scheduler": {"watermark": {"x": 1}}})", "scheduler.watermark",
+            "must be a number from 0.0 to 0.5, not a table"},
+           {"[scheduler.watermark]\n", R"({"scheduler": {"watermark": {}}})", "scheduler.watermark",
+            "must be a number from 0.0 to 0.5, not an empty table"},
+           {"[[scheduler.watermark]]\n", R"({"scheduler": {"watermark": [{}]}})", "scheduler.watermark",
+            "not a list of tables"},
+           {"[scheduler]\nwatermark = 2024-01-02\n", "", "scheduler.watermark", "not a date"},
+           {"[scheduler]\nwatermark = [0.1]\n", R"({"scheduler.watermark": [0.1]})", "scheduler.watermark",
+            "must be a number from 0.0 to 0.5, not a list with a number in it"},
+           {"", R"({"scheduler.watermark": 18446744073709551615})", "scheduler.watermark", "beyond 64 bits"},
+           {"[server]\nmodels = \"a\"\n", R"({"server.models": "a"})", "server.models", "must be a list of texts"},
+           {"[server]\nmodels = [[]]\n", R"({"server.models": [null]})", "server.models", "not a list with "},
+       })
+    expect_fault(fault);
+}
+
+// A secret that stands at the wrong place is not shown.
+TEST(Faults, AWrongTypeIsToldWithoutTheValue) {
+  for (const char* body :
+       {R"({"auth": "sk-canary-1"})", R"({"auth": {"api_keys": "sk-canary-1"}})",
+        R"({"auth": {"api_keys": {"sk-canary-1": 1}}})", R"({"auth.api_keys": [["sk-canary-1"]]})"}) {
+    const auto loaded = load_posted(body);
+    ASSERT_FALSE(loaded) << body;
+    EXPECT_EQ(loaded.error().message.find("canary"), std::string::npos) << loaded.error().message;
+  }
+}
+
+TEST(Faults, AKeyThatStandsTwiceIsRefused) {
+  for (const Fault& fault : {
+           Fault{"[scheduler]\nwatermark = 0.1\n[\"scheduler.watermark\"]\n",
+                 R"({"scheduler.watermark": 0.1, "scheduler.watermark": 0.2})", "scheduler.watermark", "twice"},
+           {"\"scheduler.watermark\" = 0.1\n[scheduler]\nwatermark = 0.1\n",
+            R"({"scheduler.watermark": 0.1, "scheduler": {"watermark": 0.1}})", "scheduler.watermark", "twice"},
+           {"", R"({"scheduler": {"watermark": 0.1}, "scheduler": {"join": "every_step"}})", "scheduler", "twice"},
+           {"", R"({"scheduler": {"watermark": 0.1, "watermark": null}})", "scheduler.watermark", "twice"},
+           {"", R"({"route": [{"class": "chat"}, {"class": "chat", "class": "voice"}]})", "route.2.class", "twice"},
+           {"", R"({"class": {"chat": {"weight": 1, "weight": 1}}})", "class.chat.weight", "twice"},
+           {"\"route.1.class\" = \"chat\"\n[[route]]\nclass = \"voice\"\n",
+            R"({"route": [{"class": "chat"}], "route.1.class": "voice"})", "route.1.class", ""},
+           {"", R"({"route": [{"class": "chat"}], "route.1.model": "tiny"})", "route.1.model", "beside the whole list"},
+           {"", R"({"route.1.model": "tiny", "route": [{"class": "chat"}]})", "route", "beside entries of it"},
+           {"", R"({"route": [], "route.1.class": "chat"})", "route.1.class", "beside the whole list"},
+           {"", R"({"route.1.class": "chat", "route": []})", "route", "beside entries of it"},
+           {"", R"({"route": null, "route": []})", "route", "twice"},
+       })
+    expect_fault(fault);
+  for (const char* body : {R"({"class": {"night": {"tier": "batch"}}, "class.late.tier": "batch"})",
+                           R"({"route": [{"class": "chat"}, {"class": "chat"}], "class.chat.hours": [{"weight": 2}]})",
+                           R"({"class": null, "class.chat.weight": 2})"})
+    EXPECT_TRUE(load_posted(body)) << body;
+}
+
+TEST(Faults, WhatIsTakenBackMustBeThere) {
+  const auto in_force = load({{}, {}, parse_change(R"({"class.night.tier": "batch"})").value()}).value();
+  const auto error_of_forgetting = [&](const std::string& body) {
+    const Status known = check_change(parse_change(body).value(), in_force->options);
+    return known ? std::string() : known.error().field + ": " + known.error().message;
+  };
+  for (const char* body : {R"({"scheduler.watermark": null})", R"({"scheduler": null})", R"({"route": null})",
+                           R"({"class": null})", R"({"class": {"night": null}})"})
+    EXPECT_EQ(error_of_forgetting(body), "") << body;
+  EXPECT_EQ(error_of_forgetting(R"({"scheduler": {"watermork": null}})"),
+            "scheduler.watermork: unknown option; the closest is scheduler.watermark");
+  EXPECT_NE(error_of_forgetting(R"({"class": {"nigth": null}})"), "");
+}
+
+// Big documents of one kind must not take long to judge.
+TEST(Faults, VeryManyKeysAreJudgedQuickly) {
+  std::string lists = "{";
+  for (int i = 0; i < 60'000; ++i) lists += "\"a" + std::to_string(i) + "\":[{}],";
+  EXPECT_FALSE(load_posted(lists + "\"b\":1}"));
+  EXPECT_FALSE(load_posted("{\"" + std::string(1'000'000, '.') + "\":1}"));
 }
 
 Settings change(const std::string& body) {

@@ -68,8 +68,10 @@ TEST(ServerConfig, UnknownKeysAndWrongTypesNameTheKeyAndTheLine) {
             "takt.toml:2: scheduler.step_target_ms: must be a whole number from 1 to 60000, not \"fast\"");
   EXPECT_EQ(error_of("[http]\nport = 70000\n"),
             "takt.toml:2: http.port: must be a whole number from 0 to 65535, not 70000");
-  EXPECT_EQ(error_of("[server]\nmodels = [1]\n"),
-            "takt.toml:2: server.models: must be a list of texts without control characters");
+  EXPECT_EQ(
+      error_of("[server]\nmodels = [1]\n"),
+      "takt.toml:2: server.models: must be a list of texts without control characters, not a list with a whole number "
+      "in it");
   EXPECT_EQ(
       error_of("port = 1\n"),
       "takt.toml:1: port: stands outside a section such as [scheduler]; unknown option; the closest is http.port");

@@ -149,6 +149,13 @@ TEST(LoadSettings, AFileHasAClassInEachTable) {
   const auto wrong = read_load_file(path);
   ASSERT_FALSE(wrong);
   EXPECT_NE(wrong.error().message.find(":3:"), std::string::npos) << wrong.error().message;
+  std::string chain = "a";
+  for (int i = 0; i < 50'000; ++i) chain += ".a";
+  std::ofstream(path) << "[[class]]\n" << chain << " = 1\n";
+  const auto deep = read_load_file(path);
+  ASSERT_FALSE(deep);
+  EXPECT_EQ(deep.error().field, "load");
+  EXPECT_EQ(deep.error().message, path + ":2: more than 64 dots in a line");
   std::remove(path.c_str());
   EXPECT_FALSE(read_load_file(path));
 }

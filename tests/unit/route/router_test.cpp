@@ -114,6 +114,23 @@ TEST(Router, AKeyHasAClassOfItsOwnAndCanNotRaiseItsTier) {
   EXPECT_EQ(class_of("sk-index-1", {}), "index");
 }
 
+// The option, the place, and never the key.
+TEST(KeyRing, AFaultNamesWhereTheKeyStands) {
+  const auto error_of = [](const std::vector<ApiKey>& keys) {
+    const auto ring = KeyRing::create(keys, classes());
+    return ring.ok() ? std::string() : ring.error().field + " | " + ring.error().message;
+  };
+  const auto from_file = parse_key_file("# ours\nsk-alpha-1 name=a\nsk-beta-22 name=a\n").value();
+  EXPECT_EQ(error_of(from_file), "auth.api_key_file | Key file, line 3: another key is named 'a' too");
+  EXPECT_EQ(error_of(parse_key_file("sk-alpha-1\nsk-alpha-1\n").value()),
+            "auth.api_key_file | Key file, line 2 is there twice");
+  const std::string wrong = " must have 8 to 512 printable ASCII characters and no space";
+  EXPECT_EQ(error_of({{.key = "short", .where = "auth.admin_keys, key 1", .option = "auth.admin_keys"}}),
+            "auth.admin_keys | auth.admin_keys, key 1" + wrong);
+  EXPECT_EQ(error_of({{.key = "sk-alpha-1"}, {.key = "sk canary 12"}}), "api_key | API key 2" + wrong);
+  EXPECT_EQ(error_of({{.key = "sk-alpha-1", .service_class = "chatt"}}).find("sk-alpha"), std::string::npos);
+}
+
 TEST(Router, AKeysClassMustExistAndFitItsTier) {
   EXPECT_FALSE(KeyRing::create({{"sk-alpha-1", "", "", "chatt", false}}, classes()).ok());
   EXPECT_FALSE(KeyRing::create({{"sk-alpha-1", "", "", "chat", true}}, classes()).ok());
