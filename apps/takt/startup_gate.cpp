@@ -11,7 +11,7 @@ void StartupGate::set_progress(std::string reason) {
   reason_ = std::move(reason);
 }
 
-std::optional<http::Response> StartupGate::refuse_by_head(const http::Request& head) {
+std::optional<http::Response> StartupGate::refuse_by_head(http::Request& head) {
   if (http::Handler* handler = handler_.load(std::memory_order_acquire)) return handler->refuse_by_head(head);
   return loading(head);
 }

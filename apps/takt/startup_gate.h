@@ -18,7 +18,7 @@ class StartupGate final : public http::Handler {
   // Why the server is not ready, for /ready and every request that comes too early.
   void set_progress(std::string reason);
 
-  std::optional<http::Response> refuse_by_head(const http::Request& head) override;
+  std::optional<http::Response> refuse_by_head(http::Request& head) override;
   void handle(http::Request request, std::shared_ptr<http::Responder> responder) override;
 
  private:

@@ -9,7 +9,7 @@ std::string_view Request::header(std::string_view name) const {
   return {};
 }
 
-std::optional<Response> Handler::refuse_by_head(const Request&) {
+std::optional<Response> Handler::refuse_by_head(Request&) {
   return std::nullopt;
 }
 

@@ -14,13 +14,20 @@ namespace takt::http {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
+// What a handler found out about a request's head, for itself when the whole request comes.
+class HeadNote {
+ public:
+  virtual ~HeadNote() = default;
+};
+
 struct Request {
   std::string method;  // upper case
   std::string path;    // decoded, without the query
   std::string query;   // raw, without '?'
   Headers headers;     // names in lower case, in the order they came; trailers are left out
   std::string body;
-  std::string peer;  // address of the other side, without its port
+  std::string peer;                        // address of the other side, without its port
+  std::shared_ptr<const HeadNote> note{};  // of refuse_by_head; null: it was not asked, or left none
 
   // First header of that (lower-case) name; empty when absent.
   std::string_view header(std::string_view name) const;
@@ -68,8 +75,8 @@ class Handler {
   virtual ~Handler() = default;
   // Called on a network thread at the end of a request's head when a body is announced, before anything of the body is
   // asked for or kept. An answer refuses the request: it is sent, the body is not read, and the connection closes.
-  // `head` has no body. Default: no refusal.
-  virtual std::optional<Response> refuse_by_head(const Request& head);
+  // `head` has no body; a note left in it comes back with the whole request. Default: no refusal.
+  virtual std::optional<Response> refuse_by_head(Request& head);
   // Called on a network thread: must hand the work on, not do it. The responder may be answered at once or later, from
   // any thread. The next request of the same connection is not handed over before this one's answer has ended.
   virtual void handle(Request request, std::shared_ptr<Responder> responder) = 0;

@@ -51,6 +51,7 @@ class RequestReader {
   const Rejection& rejection() const { return rejection_; }
   // What is known of the request so far: nothing before kHeadDone, without a body before kComplete.
   const Request& request() const { return request_; }
+  Request& request() { return request_; }
   // Only after kComplete. The reader is ready for the next request.
   Request take();
 

@@ -247,7 +247,7 @@ std::optional<Response> Session::refuse_origin(const Request& head) const {
                                 "Web pages of this origin may not call this server (option cors_allowed_origins).");
 }
 
-std::optional<Response> Session::refuse_by_head(const Request& head) {
+std::optional<Response> Session::refuse_by_head(Request& head) {
   if (is_preflight(head)) return std::nullopt;
   try {
     return network_->handler.refuse_by_head(head);

@@ -57,7 +57,7 @@ class Session final : public OutboxListener, public std::enable_shared_from_this
 
   // Answering.
   std::optional<Response> refuse_origin(const Request& head) const;
-  std::optional<Response> refuse_by_head(const Request& head);
+  std::optional<Response> refuse_by_head(Request& head);
   Framing framing_for(const Request& head) const;
   void dispatch();
   void hand_over(Request request);

@@ -56,14 +56,6 @@ struct Choice {
   std::string why;
 };
 
-// Whom the request is for: the key's owner, or whom a key that speaks for others names.
-struct Subject {
-  std::string tenant;
-  std::string application;
-  std::string user;
-  bool by_header = false;  // the tenant is one that the request names
-};
-
 Status check_name(const char* header, const std::string& name) {
   const bool printable = std::all_of(name.begin(), name.end(), [](char c) { return c >= ' ' && c < 127; });
   if (name.size() <= kLongestName && printable) return {};
@@ -77,8 +69,8 @@ Result<Subject> subject_of(const Identity& identity, const Wishes& wishes) {
   Subject subject{identity.tenant, identity.application, {}, false};
   if (!identity.delegate) return subject;
   subject.user = wishes.user;
-  subject.by_header = !wishes.tenant.empty();
-  if (subject.by_header) subject.tenant = wishes.tenant;
+  subject.by_request = !wishes.tenant.empty();
+  if (subject.by_request) subject.tenant = wishes.tenant;
   if (!wishes.application.empty()) subject.application = wishes.application;
   return subject;
 }
@@ -110,17 +102,32 @@ class ClassChoice {
   Result<Choice> choose() const {
     const Result<TierWish> wish = wished_tier(wishes_);
     if (!wish) return wish.error();
-    if (!wishes_.service_class.empty() && table_.classes.find(wishes_.service_class) == nullptr) {
-      return Error::invalid(kClassHeader,
-                            "There is no service class of that name; there are " + table_.classes.names());
-    }
+    if (Status known = check_class(); !known) return known.error();
     if (auto ruled = by_rule(true)) return std::move(*ruled);
     if (!wishes_.service_class.empty()) return by_name(*wish);
     if (auto ruled = by_rule(false); ruled && (!wish->tier || tier_of(*ruled) == *wish->tier)) return std::move(*ruled);
     return by_key(*wish);
   }
 
+  // The body is not known yet. A rule may look at it, and then decide otherwise than the head alone.
+  Status check_head() const {
+    const bool named = !wishes_.service_class.empty();
+    const bool ruled = std::any_of(table_.rules.begin(), table_.rules.end(),
+                                   [&](const RuleOptions& rule) { return !named || rule.overrides_request; });
+    if (!ruled) {
+      const Result<Choice> choice = choose();
+      return choice ? Status() : Status(choice.error());
+    }
+    const Result<TierWish> wish = wished_tier(wishes_);
+    return wish ? check_class() : Status(wish.error());
+  }
+
  private:
+  Status check_class() const {
+    if (wishes_.service_class.empty() || table_.classes.find(wishes_.service_class) != nullptr) return {};
+    return Error::invalid(kClassHeader, "There is no service class of that name; there are " + table_.classes.names());
+  }
+
   static Tier tier_of(const Choice& choice) { return choice.service_class->limits().tier; }
 
   std::optional<Choice> by_rule(bool overriding) const {
@@ -220,6 +227,17 @@ RequestLabels Router::labels_of(const Identity& identity) const {
   return labels;
 }
 
+Result<Subject> Router::judge_head(const Identity& identity, const Wishes& head) const {
+  const auto held = table();
+  // The body's end user may be any text; what stands in a header may not.
+  if (Status sound = check_name("x-takt-user", head.user); !sound) return sound.error();
+  Result<Subject> subject = subject_of(identity, head);
+  if (!subject) return subject;
+  if (Status sound = ClassChoice(*held, identity, head, *subject).check_head(); !sound) return sound.error();
+  if (const Result<Duration> deadline = deadline_of(head); !deadline) return deadline.error();
+  return subject;
+}
+
 Result<Route> Router::route(const Identity& identity, const Wishes& wishes) const {
   const auto held = table();
   Result<Subject> subject = subject_of(identity, wishes);
@@ -239,7 +257,7 @@ Result<Route> Router::route(const Identity& identity, const Wishes& wishes) cons
   route.service_class = service_class.index;
   route.weight = identity.weight;
   route.deadline = *deadline;
-  route.cache_salt = subject->by_header ? cache_salt_of(route.labels.tenant) : identity.cache_salt;
+  route.cache_salt = subject->by_request ? cache_salt_of(route.labels.tenant) : identity.cache_salt;
   route.why = std::move(choice->why);
   return route;
 }

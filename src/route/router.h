@@ -35,6 +35,14 @@ struct Wishes {
   std::uint64_t prompt_tokens = 0;  // see RuleOptions
 };
 
+// Whom a request is for: the key's owner, or whom a key that speaks for others names.
+struct Subject {
+  std::string tenant;
+  std::string application;
+  std::string user;
+  bool by_request = false;  // the tenant is one that the request names
+};
+
 struct Route {
   RequestLabels labels;
   ServiceTargets targets;
@@ -73,12 +81,16 @@ class Router {
   // is "Bearer KEY" (the scheme in any case); `x_api_key` the bare key. One of the two is enough.
   std::optional<Identity> identify(std::string_view authorization, std::string_view x_api_key) const;
 
-  // The class is that of the first rule that overrides; else the one that the request names; else that of its tier
-  // (batch, flex: background); else that of the first rule that matches; else the key's; else chat. A rule that leads
-  // above what the key may have does not match.
-  // Errors: kInvalidArgument, field = the header or field: there is no such class or tier, they contradict each other,
-  // the key may not ask for it, a name that is too long or not printable, a deadline that is none.
+  // The class is that of the first rule that overrides; else the one that the request names; else that of the first
+  // rule that matches; else the key's; else chat. Where the request names a tier (flex: batch), a rule or key whose
+  // class is of the other tier does not count, and background stands for chat in the batch tier. A rule that leads
+  // above what the key may have does not match. Errors: kInvalidArgument, field = the header or field: there is no such
+  // class or tier, they contradict each other, the key may not ask for it, a name that is too long or not printable, a
+  // deadline that is none.
   Result<Route> route(const Identity& identity, const Wishes& wishes) const;
+  // What can be told before the body is there. Errors: those of route() that nothing in the body, and no rule about it,
+  // could avert.
+  Result<Subject> judge_head(const Identity& identity, const Wishes& head) const;
   // Of a request that is refused before it could say anything.
   RequestLabels labels_of(const Identity& identity) const;
 

@@ -57,8 +57,9 @@ ApiHandler::ApiHandler(ServeContext context, ServeOptions options)
 
 ApiHandler::~ApiHandler() = default;
 
-std::variant<ApiHandler::Caller, api::ApiError> ApiHandler::let_in(const http::Request& head) const {
-  Caller caller;
+std::variant<ApiHandler::CallerPtr, api::ApiError> ApiHandler::let_in(const http::Request& head) const {
+  auto known = std::make_shared<Caller>();
+  Caller& caller = *known;
   const PathRules path = find_endpoint(head.path);
   if (const auto wrong = contradiction_in(head)) return api::to_api_error(*wrong);
   if (path.access() != Access::kOpen) {
@@ -73,15 +74,26 @@ std::variant<ApiHandler::Caller, api::ApiError> ApiHandler::let_in(const http::R
   if (path.empty()) return api::unknown_path(head.path);
   caller.rule = path.find(head.method);
   if (caller.rule == nullptr) return api::method_not_allowed(head.method, path.allowed());
-  if (caller.rule->method != "GET" && draining_.load()) {
-    const RequestLabels labels = context_.router.labels_of(caller.identity);
-    note_refused(context_, {{}, context_.clock.now(), labels, ErrorCode::kUnavailable, {}, 0});
-    return api::draining(options_.drain_retry_after_seconds);
-  }
+  if (auto refused = refuse_while_draining(caller)) return std::move(*refused);
   if (generates(*caller.rule)) {
     if (auto refused = judge(head, caller)) return std::move(*refused);
   }
-  return caller;
+  return known;
+}
+
+// Judged by the head already, where a body was announced. A drain may have begun while the body came.
+std::variant<ApiHandler::CallerPtr, api::ApiError> ApiHandler::caller_of(const http::Request& request) const {
+  auto known = std::dynamic_pointer_cast<const Caller>(request.note);
+  if (known == nullptr) return let_in(request);
+  if (auto refused = refuse_while_draining(*known)) return std::move(*refused);
+  return known;
+}
+
+std::optional<api::ApiError> ApiHandler::refuse_while_draining(const Caller& caller) const {
+  if (caller.rule->method == "GET" || !draining_.load()) return std::nullopt;
+  const RequestLabels labels = context_.router.labels_of(caller.identity);
+  note_refused(context_, {{}, context_.clock.now(), labels, ErrorCode::kUnavailable, {}, 0});
+  return api::draining(options_.drain_retry_after_seconds);
 }
 
 // What can be told of a generation request by its head.
@@ -91,16 +103,16 @@ std::optional<api::ApiError> ApiHandler::judge(const http::Request& head, Caller
     note_refused(context_, {{}, context_.clock.now(), labels, error.code, {}, 0});
   };
   caller.wishes = wishes_of(head);
-  auto route = context_.router.route(caller.identity, caller.wishes);
+  const auto subject = context_.router.judge_head(caller.identity, caller.wishes);
   const std::string_view key = head.header(kSupersedeHeader);
-  Status sound = route ? Status() : Status(route.error());
+  Status sound = subject ? Status() : Status(subject.error());
   if (sound && key.size() > kLongestSupersedeKey)
     sound = Error::invalid(kSupersedeHeader, "'x-takt-supersede' may have 256 bytes");
   if (!sound) {
     refuse(sound.error());
     return api::to_api_error(sound.error());
   }
-  if (!key.empty()) caller.supersede_key = supersede_key(route->labels, key);
+  if (!key.empty()) caller.supersede_key = supersede_key(*subject, key);
   if (const auto refused = quotas_.check(caller.identity.key_id, caller.identity.limits)) {
     refuse(refused->error);
     return to_api_error(*refused);
@@ -108,15 +120,18 @@ std::optional<api::ApiError> ApiHandler::judge(const http::Request& head, Caller
   return std::nullopt;
 }
 
-std::optional<http::Response> ApiHandler::refuse_by_head(const http::Request& head) {
-  const auto caller = let_in(head);
-  const auto* error = std::get_if<api::ApiError>(&caller);
-  if (error == nullptr) return std::nullopt;
+std::optional<http::Response> ApiHandler::refuse_by_head(http::Request& head) {
+  auto caller = let_in(head);
+  if (auto* known = std::get_if<CallerPtr>(&caller)) {
+    head.note = std::move(*known);
+    return std::nullopt;
+  }
+  const auto& error = std::get<api::ApiError>(caller);
   Exchange exchange;
   exchange.id = ids_.next();
   exchange.arrival = context_.clock.now();
-  note_refusal(exchange, head, *error);
-  return error_response(exchange.id, *error);
+  note_refusal(exchange, head, error);
+  return error_response(exchange.id, error);
 }
 
 void ApiHandler::handle(http::Request request, std::shared_ptr<http::Responder> responder) {
@@ -125,14 +140,14 @@ void ApiHandler::handle(http::Request request, std::shared_ptr<http::Responder> 
   exchange->arrival = context_.clock.now();
   exchange->responder = std::move(responder);
 
-  auto caller = let_in(request);
+  const auto caller = caller_of(request);
   if (const auto* error = std::get_if<api::ApiError>(&caller)) {
     note_refusal(*exchange, request, *error);
     return answer_error(*exchange, *error);
   }
-  Caller& known = std::get<Caller>(caller);
-  exchange->identity = std::move(known.identity);
-  exchange->wishes = std::move(known.wishes);
+  const Caller& known = *std::get<CallerPtr>(caller);
+  exchange->identity = known.identity;
+  exchange->wishes = known.wishes;
   exchange->early_status = request.header("x-takt-early-status") == "1";
   exchange->load = &context_.delivery.load();
   if (generates(*known.rule)) {

@@ -27,7 +27,7 @@ class ApiHandler final : public http::Handler {
   ~ApiHandler() override;
 
   // Path, method, key and drain are judged here, so that nobody's body is kept who may not send it.
-  std::optional<http::Response> refuse_by_head(const http::Request& head) override;
+  std::optional<http::Response> refuse_by_head(http::Request& head) override;
   void handle(http::Request request, std::shared_ptr<http::Responder> responder) override;
 
   // Not ready from now on; new work is refused with 503, what was accepted goes on. (The engines have a deadline of
@@ -39,14 +39,18 @@ class ApiHandler final : public http::Handler {
   bool wait_until_idle(Duration limit) const;
 
  private:
-  struct Caller {
+  // Who asks for what, once the head has let them in.
+  struct Caller final : http::HeadNote {
     const EndpointRule* rule = nullptr;
     route::Identity identity;
     route::Wishes wishes;       // of a generation request's head
     std::string supersede_key;  // empty: it takes nobody's place
   };
-  std::variant<Caller, api::ApiError> let_in(const http::Request& head) const;
+  using CallerPtr = std::shared_ptr<const Caller>;
+  std::variant<CallerPtr, api::ApiError> let_in(const http::Request& head) const;
+  std::variant<CallerPtr, api::ApiError> caller_of(const http::Request& request) const;
   std::optional<api::ApiError> judge(const http::Request& head, Caller& caller) const;
+  std::optional<api::ApiError> refuse_while_draining(const Caller& caller) const;
   void supersede(const std::string& key, const ExchangePtr& exchange);
   void dispatch(const EndpointRule& rule, http::Request request, const ExchangePtr& exchange);
   void answer_ready(const Exchange& exchange) const;

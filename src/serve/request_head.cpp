@@ -42,10 +42,10 @@ std::optional<Error> contradiction_in(const http::Request& head) {
   return std::nullopt;
 }
 
-std::string supersede_key(const RequestLabels& labels, std::string_view key) {
+std::string supersede_key(const route::Subject& subject, std::string_view key) {
   std::string name;
   // Lengths keep the parts apart, whatever they hold.
-  for (const std::string_view part : {std::string_view(labels.tenant), std::string_view(labels.user)}) {
+  for (const std::string_view part : {std::string_view(subject.tenant), std::string_view(subject.user)}) {
     name += std::to_string(part.size());
     name += ':';
     name += part;

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "core/request.h"
 #include "http/handler.h"
 #include "route/router.h"
 
@@ -20,6 +19,6 @@ route::Wishes wishes_of(const http::Request& head);
 std::optional<Error> contradiction_in(const http::Request& head);
 
 // The caller's supersede key, apart from those of everybody else.
-std::string supersede_key(const RequestLabels& labels, std::string_view key);
+std::string supersede_key(const route::Subject& subject, std::string_view key);
 
 }  // namespace takt::serve

@@ -57,8 +57,8 @@ struct Call {
 class FunctionHandler final : public Handler {
  public:
   std::function<void(Request, std::shared_ptr<Responder>)> function;
-  std::function<std::optional<Response>(const Request&)> judge;
-  std::optional<Response> refuse_by_head(const Request& head) override {
+  std::function<std::optional<Response>(Request&)> judge;
+  std::optional<Response> refuse_by_head(Request& head) override {
     return judge ? judge(head) : Handler::refuse_by_head(head);
   }
   void handle(Request request, std::shared_ptr<Responder> responder) override {

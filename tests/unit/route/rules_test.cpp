@@ -109,6 +109,49 @@ TEST(Rules, WhatTheRequestNamesComesFirstUnlessTheRuleOverrides) {
   EXPECT_EQ(class_of(router, anybody, by_tier), "index, rule 1");
 }
 
+// What a rule may still give another class, once the body is known, is not refused by the head.
+TEST(Rules, TheHeadIsRefusedOnlyForWhatNoBodyCouldAvert) {
+  RuleOptions by_model = to("index");
+  by_model.model = {"tiny"};
+  by_model.overrides_request = true;
+  RuleOptions yielding = to("index");
+  yielding.model = {"tiny"};
+  const std::string_view keys = "sk-night-1 tier=batch\n";
+  const Router without = router_with_rules({}, keys);
+  const Router with_yielding = router_with_rules({yielding}, keys);
+  const Router with_overriding = router_with_rules({by_model}, keys);
+  const auto refused_field = [](const Router& router, const Wishes& head) {
+    const auto subject = router.judge_head(*router.identify("", "sk-night-1"), head);
+    return subject.ok() ? std::string() : subject.error().field;
+  };
+  const Wishes above{"voice", "", "", ""};
+  EXPECT_EQ(refused_field(without, above), "x-takt-class");
+  EXPECT_EQ(refused_field(with_yielding, above), "x-takt-class");
+  EXPECT_EQ(refused_field(with_overriding, above), "");
+  Wishes whole = above;
+  whole.model = "tiny";
+  EXPECT_EQ(class_of(with_overriding, *with_overriding.identify("", "sk-night-1"), whole), "index, rule 1");
+  EXPECT_EQ(class_of(with_overriding, *with_overriding.identify("", "sk-night-1"), above), "refused: x-takt-class");
+
+  const Wishes realtime{"", "realtime", "", ""};
+  EXPECT_EQ(refused_field(without, realtime), "x-takt-tier");
+  EXPECT_EQ(refused_field(with_overriding, realtime), "");
+  for (const Router* router : {&without, &with_yielding, &with_overriding}) {
+    EXPECT_EQ(refused_field(*router, {"voyce", "", "", ""}), "x-takt-class");
+    EXPECT_EQ(refused_field(*router, {"", "gold", "", ""}), "x-takt-tier");
+    Wishes late;
+    late.deadline_ms = "-1";
+    EXPECT_EQ(refused_field(*router, late), "x-takt-deadline-ms");
+    Wishes long_name;
+    long_name.tenant = std::string(129, 'x');
+    EXPECT_EQ(refused_field(*router, long_name), "x-takt-tenant");
+    for (const std::string& user : {std::string(129, 'x'), std::string("caf\xc3\xa9"), std::string("a\tb")})
+      EXPECT_EQ(refused_field(*router, {"", "", "", user}), "x-takt-user") << user;
+    EXPECT_EQ(refused_field(*router, {"", "", "", std::string(128, 'x')}), "");
+    EXPECT_EQ(refused_field(*router, {}), "");
+  }
+}
+
 TEST(Rules, ARuleDoesNotRaiseAKeyAboveItsTier) {
   const Router router = router_with_rules({to("voice"), to("index")}, "sk-night-1 tier=batch name=night\nsk-other-1\n");
   EXPECT_EQ(class_of(router, *router.identify("", "sk-night-1"), {}), "index, rule 2");

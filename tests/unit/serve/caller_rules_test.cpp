@@ -38,8 +38,9 @@ TEST_F(CallerRulesTest, RequestsAMinuteAreBoundedPerKey) {
   EXPECT_EQ(code_of(*refused), "request_quota_exceeded");
   EXPECT_EQ(status_.refusals().back().second, ErrorCode::kResourceExhausted);
   // Told by the head already, and that takes nothing from anybody.
-  const auto head = handler_->refuse_by_head({"POST", "/v1/chat/completions", {}, key("sk-few-111"), {}, {}});
-  EXPECT_EQ(head ? head->status : 0, 429);
+  http::Request head{"POST", "/v1/chat/completions", {}, key("sk-few-111"), {}, {}};
+  const auto refused_early = handler_->refuse_by_head(head);
+  EXPECT_EQ(refused_early ? refused_early->status : 0, 429);
   const auto other = chat({}, key("sk-many-11"));
   EXPECT_FALSE(other->record().ended);
   clock_.advance(std::chrono::seconds(61));

@@ -47,7 +47,8 @@ TEST_F(DoorTest, ADecidingHeaderThatContradictsItselfIsRefused) {
   start({{.key = "sk-secret-1"}, {.key = "sk-secret-2"}}, {});
   const auto status = [&](http::Headers headers) {
     headers.emplace_back("x-api-key", "sk-secret-1");
-    const auto refusal = handler_->refuse_by_head({"POST", "/v1/chat/completions", {}, std::move(headers), {}, {}});
+    http::Request head{"POST", "/v1/chat/completions", {}, std::move(headers), {}, {}};
+    const auto refusal = handler_->refuse_by_head(head);
     return refusal ? refusal->status : 0;
   };
   EXPECT_EQ(status({{"x-api-key", "sk-secret-2"}}), 400);
@@ -61,8 +62,8 @@ TEST_F(DoorTest, ADecidingHeaderThatContradictsItselfIsRefused) {
 TEST_F(DoorTest, WhoMayNotComeInIsToldBeforeTheBody) {
   start({{.key = "sk-secret-1"}, {.key = "sk-admin-12", .admin = true}}, {});
   const auto status = [&](std::string method, std::string path, std::string key) {
-    const auto refusal =
-        handler_->refuse_by_head({std::move(method), std::move(path), {}, {{"x-api-key", std::move(key)}}, {}, {}});
+    http::Request head{std::move(method), std::move(path), {}, {{"x-api-key", std::move(key)}}, {}, {}};
+    const auto refusal = handler_->refuse_by_head(head);
     EXPECT_TRUE(!refusal || refusal->headers.back().first == "x-request-id");
     return refusal ? refusal->status : 0;
   };
@@ -80,6 +81,32 @@ TEST_F(DoorTest, WhoMayNotComeInIsToldBeforeTheBody) {
   EXPECT_EQ(status("POST", "/v1/chat/completions", "sk-secret-1"), 503);
   EXPECT_EQ(status("GET", "/v1/models", "sk-secret-1"), 0);
   EXPECT_EQ(status_.refusals().size(), 1u);
+}
+
+// Who was let in by the head is not judged again when the body is there, whatever became of the key; a drain that began
+// meanwhile still counts.
+TEST_F(DoorTest, ARequestIsJudgedOnceByItsHead) {
+  start({{.key = "sk-secret-1", .tenant = "family"}}, {});
+  const auto head_of_a_call = [] {
+    return http::Request{"POST", "/v1/chat/completions", {}, {{"x-api-key", "sk-secret-1"}}, {}, {}};
+  };
+  http::Request before = head_of_a_call();
+  http::Request later = head_of_a_call();
+  ASSERT_FALSE(handler_->refuse_by_head(before));
+  ASSERT_FALSE(handler_->refuse_by_head(later));
+  route::RouteOptions other;
+  other.keys = {{.key = "sk-other-12"}};
+  router_->replace(route::RoutingTable::create(other, {}, nullptr).value());
+  before.body = later.body = R"({"messages":[{"role":"user","content":"hi"}]})";
+  handler_->handle(std::move(before), std::make_shared<RecordingResponder>());
+  EXPECT_EQ(engine_.wait_submitted().labels.tenant, "family");
+  http::Request fresh = head_of_a_call();
+  EXPECT_EQ(handler_->refuse_by_head(fresh)->status, 401);
+  handler_->begin_drain();
+  const auto client = std::make_shared<RecordingResponder>();
+  handler_->handle(std::move(later), client);
+  ASSERT_TRUE(client->wait_ended());
+  EXPECT_EQ(client->record().status, 503);
 }
 
 // H10
