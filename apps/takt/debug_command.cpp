@@ -100,6 +100,9 @@ void add_logprobs(CLI::App& debug, const std::shared_ptr<Arguments>& arguments, 
       {"f16", KvType::kF16}, {"f32", KvType::kF32}, {"q8_0", KvType::kQ8_0}};
   command->add_option("--kv-type", arguments->compute.kv_type, "Format of the KV cache: f16, f32 or q8_0")
       ->transform(CLI::CheckedTransformer(types));
+  command->add_flag_callback(
+      "--no-repack", [arguments] { arguments->compute.repack = false; },
+      "Weights stay in the file and are read in every step");
   command->add_option("--threads", arguments->compute.threads, "Compute threads; 0: the cores there are")
       ->check(CLI::Range(0, 1024));
   command->add_option("--max-context-tokens", arguments->compute.max_context_tokens,

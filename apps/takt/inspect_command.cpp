@@ -19,16 +19,18 @@ struct Arguments {
   bool metadata_only = false;
   bool tensors = false;
   bool bench = false;
+  bool repack = true;
 };
 
 ExitCode run_inspect(const Arguments& arguments) {
   const auto source = find_model(arguments.model);
   if (!source) return fail(ExitCode::kModel, source.error());
   if (source->script) return fail(ExitCode::kUsage, Error::invalid("model", "a scripted model has no file to inspect"));
-  // What `takt serve` without options would do.
+  // What `takt serve` would do, without other options.
   const config::ServerConfig defaults;
   CpuExecutorOptions options = defaults.compute;
   options.max_sequences = defaults.engine.sched.max_sequences;
+  options.repack = arguments.repack;
   auto inspection = inspect_model(source->path, options, !arguments.metadata_only);
   if (!inspection) return fail(ExitCode::kModel, inspection.error());
   if (arguments.bench && !inspection->unsupported) {
@@ -52,6 +54,8 @@ void add_inspect_command(CLI::App& app, ChosenCommand& chosen) {
   command->add_flag("--tensors", arguments->tensors, "List every tensor too (--json always does)");
   command->add_flag("--metadata-only", arguments->metadata_only,
                     "Do not read the weights, and so not see values in them that are not finite");
+  command->add_flag_callback(
+      "--no-repack", [arguments] { arguments->repack = false; }, "What it costs when weights stay in the file");
   command->add_flag("--bench", arguments->bench,
                     "Also compute with the model and show its speed beside what the machine can do (some seconds)");
   command->callback([&chosen, arguments] { chosen = [arguments] { return run_inspect(*arguments); }; });

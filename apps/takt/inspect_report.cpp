@@ -181,7 +181,7 @@ Result<Inspection> inspect_model(const std::string& path, const CpuExecutorOptio
   auto file = GgufFile::open(path);
   if (!file) return file.error();
   Inspection inspection{path, std::move(*file), {}, {}, {}, {}, {}};
-  auto model = plan_model(inspection.file, path);
+  auto model = plan_model(inspection.file, path, weight_place(options));
   if (!model) {
     inspection.unsupported = model.error();
     return inspection;

@@ -83,7 +83,7 @@ Status check_pool(const MemoryPlan& plan, const CpuExecutorOptions& options) {
 Result<std::optional<MatrixWork>> check_before_loading(const std::string& path, const CpuExecutorOptions& options) {
   const auto file = GgufFile::open(path);
   if (!file) return file.error();
-  const auto model = plan_model(*file, path);
+  const auto model = plan_model(*file, path, weight_place(options));
   if (!model) return Error{model.error().code, path + ": " + model.error().message, model.error().field};
   const auto plan = plan_memory(*model->decoder, model->weight_bytes, true, available_memory_bytes(), options);
   if (!plan) return plan.error();
@@ -111,8 +111,10 @@ Result<ServableModel> weights_model(const ModelSource& source, const ModelSettin
   model.name = source.name;
   if (*matrices) model.work = work_of(**matrices, (*executor)->runtime());
   model.notes.push_back(source.path + ", " + std::string(isa_name((*executor)->runtime().isa)) + ", weights " +
-                        readable_bytes(plan.weight_bytes) + ", workspace " + readable_bytes(plan.workspace_bytes) +
-                        ", context " + std::to_string(plan.context_tokens) + " tokens");
+                        readable_bytes(plan.weight_bytes) +
+                        (options.repack ? "" : " in memory, the rest read from the file in every step") +
+                        ", workspace " + readable_bytes(plan.workspace_bytes) + ", context " +
+                        std::to_string(plan.context_tokens) + " tokens");
   model.notes.push_back(kv_note(plan, options.kv_type));
   if (plan.conversations(plan.context_tokens) == 0) {
     model.notes.push_back("warning: KV has room for " + std::to_string(plan.kv_blocks * plan.kv_block_tokens) +

@@ -60,6 +60,7 @@ struct Arguments {
   std::vector<std::string> settings;  // KEY=VALUE
   bool no_auth = false;
   bool capture_text = false;
+  bool no_repack = false;
   bool strict = false;
   bool print_config = false;
 };
@@ -90,6 +91,7 @@ Result<config::Settings> settings_of(const Arguments& arguments) {
   for (const auto& [key, on] : switches) {
     if (on) settings.push_back({key, Kind::kValue, config::Value(true), "flag"});
   }
+  if (arguments.no_repack) settings.push_back({"compute.repack", Kind::kValue, config::Value(false), "flag"});
   return settings;
 }
 
@@ -177,6 +179,8 @@ void add_serve_command(CLI::App& app, ChosenCommand& chosen) {
       ->allow_extra_args(false);
   command->add_flag("--no-auth", arguments->no_auth, "Serve other machines without a key");
   command->add_flag("--capture-text", arguments->capture_text, "Capture prompts and answers too");
+  command->add_flag("--no-repack", arguments->no_repack,
+                    "Weights stay in the file and are read in every step: little memory, slow (docs/configuration.md)");
   command->add_flag("--strict", arguments->strict, "Refuse unknown fields in requests");
   command->add_option("--config", arguments->config_file, "TOML file (docs/configuration.md)");
   command->add_option("--set", arguments->settings, "Any option as KEY=VALUE; may be given again")

@@ -18,6 +18,8 @@ class ModelBench {
   explicit ModelBench(const std::string& description) : app(description) {
     app.add_option("model", model_, "GGUF file")->required();
     app.add_option("--threads", options_.threads, "Compute threads; 0: what this process may use");
+    app.add_flag_callback(
+        "--no-repack", [this] { options_.repack = false; }, "Weights stay in the file and are read in every step");
     app.add_option("--rounds", rounds, "The best of so many counts")->check(CLI::Range(1, 1000));
   }
 

@@ -49,6 +49,7 @@ void bind(OptionTable& table, CpuExecutorOptions& compute) {
   table.add_integer("compute.threads", compute.threads, 0, 1024);
   table.add_enum("compute.kv_type", compute.kv_type,
                  {{"f16", KvType::kF16}, {"f32", KvType::kF32}, {"q8_0", KvType::kQ8_0}});
+  table.add_switch("compute.repack", compute.repack);
   table.add_integer("compute.kv_bytes", compute.kv_bytes, 0, 64 * kTebibyte);
   table.add_integer("compute.kv_blocks", compute.kv_blocks, 0, kMostKvBlocks);
   table.add_real("compute.kv_memory_share", compute.memory_share, 0.01, 1.0);

@@ -12,8 +12,8 @@ class AlignedBuffer {
   AlignedBuffer() = default;
 
   // At least `bytes`; what was in it is lost when it has to grow. New memory is zero. False when there is no memory;
-  // the old content is then kept. Large memory is
-  // taken from the system page by page when first written, by whoever writes.
+  // the old content is then kept. Large memory is taken from the system page by page when first written, by whoever
+  // writes.
   bool reserve(std::size_t bytes);
 
   std::byte* data() { return data_.get(); }

@@ -5,7 +5,10 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <mutex>
+#include <utility>
 
+#include "kernels/aligned_buffer.h"
 #include "kernels/dequantise.h"
 
 namespace takt {
@@ -24,15 +27,37 @@ struct ItemsOfProduct {
   std::size_t row_parts = 1;
 };
 
+// The first error of the threads that read stripes from a file.
+class FirstError {
+ public:
+  void keep(const Error& error) {
+    std::lock_guard lock(mutex_);
+    if (status_.ok()) status_ = error;
+  }
+  // When no thread keeps anything any more.
+  Status take() { return std::move(status_); }
+
+ private:
+  std::mutex mutex_;
+  Status status_;
+};
+
 struct Run {
   const Compute* compute;
   std::span<const Product> products;
+  FirstError* error;
   std::array<ItemsOfProduct, kMostProducts> items;
 };
 
 struct RowRange {
   std::size_t first;
   std::size_t count;
+};
+
+// Stripe `index` of a matrix, as PackedMatrix::stripe() has it.
+struct LocatedStripe {
+  std::size_t index;
+  const std::byte* bytes;
 };
 
 // The lanes of rows that are only compared. Few stripes hold a new best, so its lane is looked for then only.
@@ -105,24 +130,25 @@ StripeKernel stripe_kernel(const KernelTable& kernels, TensorType type) {
 }
 
 // At most kRowTile rows.
-void quantised_stripe(const KernelTable& kernels, const Product& p, std::size_t stripe, RowRange rows) {
+void quantised_stripe(const KernelTable& kernels, const Product& p, const LocatedStripe& stripe, RowRange rows) {
   alignas(64) float lanes[kRowTile * kLanes];
-  stripe_kernel(kernels, p.weights->type())({.stripe = p.weights->stripe(stripe),
+  stripe_kernel(kernels, p.weights->type())({.stripe = stripe.bytes,
                                              .blocks = p.weights->cols() / kActivationBlock,
                                              .x = p.x->quantised(rows.first),
                                              .rows = rows.count,
                                              .out = lanes});
-  deliver(kernels, lanes, rows, p, stripe);
+  deliver(kernels, lanes, rows, p, stripe.index);
 }
 
 // 16 rows of the file from k on, as [depth][16]; rows beyond the matrix are zero.
-void dequantise_tile(const PackedMatrix& weights, std::size_t stripe, std::size_t k, std::size_t depth, float* tile) {
+void dequantise_tile(const PackedMatrix& weights, const LocatedStripe& stripe, std::size_t k, std::size_t depth,
+                     float* tile) {
   alignas(64) float values[kTileDepth];
+  const std::size_t row_size = row_bytes(weights.type(), weights.cols());
   const std::size_t offset = row_bytes(weights.type(), k);
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    const std::size_t row = stripe * kLanes + lane;
-    if (row < weights.rows()) {
-      dequantise_row(weights.type(), weights.file_row(row) + offset, values, depth);
+    if (stripe.index * kLanes + lane < weights.rows()) {
+      dequantise_row(weights.type(), stripe.bytes + lane * row_size + offset, values, depth);
     } else {
       std::fill_n(values, depth, 0.0F);
     }
@@ -131,17 +157,17 @@ void dequantise_tile(const PackedMatrix& weights, std::size_t stripe, std::size_
 }
 
 // The stripe's weights from k on in F32: where they lie, or made in `tile`.
-const float* float_tile(const KernelTable& kernels, const PackedMatrix& weights, std::size_t stripe, std::size_t k,
-                        std::size_t depth, float* tile) {
+const float* float_tile(const KernelTable& kernels, const PackedMatrix& weights, const LocatedStripe& stripe,
+                        std::size_t k, std::size_t depth, float* tile) {
   const std::size_t n = depth * kLanes;
   switch (weights.type()) {
     case TensorType::kF32:
-      return reinterpret_cast<const float*>(weights.stripe(stripe)) + k * kLanes;
+      return reinterpret_cast<const float*>(stripe.bytes) + k * kLanes;
     case TensorType::kF16:
-      kernels.widen_half(reinterpret_cast<const std::uint16_t*>(weights.stripe(stripe)) + k * kLanes, tile, n);
+      kernels.widen_half(reinterpret_cast<const std::uint16_t*>(stripe.bytes) + k * kLanes, tile, n);
       return tile;
     case TensorType::kBF16:
-      kernels.widen_bfloat(reinterpret_cast<const std::uint16_t*>(weights.stripe(stripe)) + k * kLanes, tile, n);
+      kernels.widen_bfloat(reinterpret_cast<const std::uint16_t*>(stripe.bytes) + k * kLanes, tile, n);
       return tile;
     default:
       dequantise_tile(weights, stripe, k, depth, tile);
@@ -150,7 +176,7 @@ const float* float_tile(const KernelTable& kernels, const PackedMatrix& weights,
 }
 
 // At most kPanelRows rows.
-void float_stripe(const KernelTable& kernels, const Product& p, std::size_t stripe, RowRange rows) {
+void float_stripe(const KernelTable& kernels, const Product& p, const LocatedStripe& stripe, RowRange rows) {
   alignas(64) float tile[kTileDepth * kLanes];
   alignas(64) float sums[kPanelRows * kLanes];
   const ConstMatrixView& x = p.x->values();
@@ -164,7 +190,35 @@ void float_stripe(const KernelTable& kernels, const Product& p, std::size_t stri
                       .rows = rows.count,
                       .sums = sums});
   }
-  deliver(kernels, sums, rows, p, stripe);
+  deliver(kernels, sums, rows, p, stripe.index);
+}
+
+bool takes_int8(const Product& product) {
+  return product.weights->activation_formats() != ActivationFormats::kNone;
+}
+// Rows of one kernel call.
+std::size_t row_tile(const Product& product) {
+  return takes_int8(product) ? kRowTile : kPanelRows;
+}
+
+// A stripe that stays in a file is read into memory of this thread, which the next one needs again.
+Result<LocatedStripe> locate(const PackedMatrix& weights, std::size_t stripe) {
+  if (weights.in_memory()) return LocatedStripe{stripe, weights.stripe(stripe)};
+  thread_local AlignedBuffer memory;
+  if (Status status = weights.read_stripe(stripe, memory); !status) return status.error();
+  return LocatedStripe{stripe, memory.data()};
+}
+
+void compute_stripe(const KernelTable& kernels, const Product& product, const LocatedStripe& stripe, RowRange rows) {
+  const std::size_t tile = row_tile(product);
+  for (std::size_t done = 0; done < rows.count; done += tile) {
+    const RowRange part{rows.first + done, std::min(tile, rows.count - done)};
+    if (takes_int8(product)) {
+      quantised_stripe(kernels, product, stripe, part);
+    } else {
+      float_stripe(kernels, product, stripe, part);
+    }
+  }
 }
 
 void compute_item(const Run& run, std::size_t index) {
@@ -177,23 +231,20 @@ void compute_item(const Run& run, std::size_t index) {
   const std::size_t end = std::min(begin + items.stripes, product.weights->stripes());
   const std::size_t first_row = place % items.row_parts * items.rows;
   const RowRange rows{first_row, std::min(items.rows, product.x->values().rows - first_row)};
-  const bool quantised = product.weights->activation_formats() != ActivationFormats::kNone;
-  for (std::size_t stripe = begin; stripe < end; ++stripe) {
-    if (quantised) {
-      quantised_stripe(run.compute->kernels, product, stripe, rows);
-    } else {
-      float_stripe(run.compute->kernels, product, stripe, rows);
-    }
+  for (std::size_t i = begin; i < end; ++i) {
+    const Result<LocatedStripe> stripe = locate(*product.weights, i);
+    if (!stripe) return run.error->keep(stripe.error());
+    compute_stripe(run.compute->kernels, product, *stripe, rows);
   }
 }
 
-// How a product is cut, and into how many items.
+// How a product is cut, and into how many items. Reading a stripe from a file and packing it costs more than computing
+// with it, so that all rows share one reading.
 std::size_t cut(const Product& product, ItemsOfProduct& items) {
   const PackedMatrix& w = *product.weights;
   const std::size_t rows = product.x->values().rows;
   if (rows == 0) return 0;
-  const bool quantised = w.activation_formats() != ActivationFormats::kNone;
-  items.rows = std::min(rows, quantised ? kRowTile : kPanelRows);
+  items.rows = w.in_memory() ? std::min(rows, row_tile(product)) : rows;
   items.row_parts = (rows + items.rows - 1) / items.rows;
   items.stripes = kItemBytes / std::max<std::size_t>(1, w.read_bytes() / w.stripes() * items.rows) + 1;
   return (w.stripes() + items.stripes - 1) / items.stripes * items.row_parts;
@@ -220,14 +271,15 @@ Status matmul(const Compute& compute, std::span<const Product> products) {
   for (const Product& p : products) {
     if (Status status = check(p); !status) return status;
   }
-  Run run{&compute, products, {}};
+  FirstError error;
+  Run run{&compute, products, &error, {}};
   std::size_t items = 0;
   for (std::size_t i = 0; i < products.size(); ++i) {
     run.items[i].first = items;
     items += cut(products[i], run.items[i]);
   }
   compute.pool.run_neighbours(items, [&run](std::size_t index, int) { compute_item(run, index); });
-  return {};
+  return error.take();
 }
 
 }  // namespace takt

@@ -24,8 +24,9 @@ struct Product {
   bool adds = false;            // to what out holds, instead of taking its place
 };
 
-// Computes all of them in one run of the team. At most kMostProducts. kInvalidArgument when shapes or formats do not
-// fit; nothing is then written.
+// Computes all of them in one run of the team. At most kMostProducts. kInternal when shapes or formats do not fit;
+// nothing is then written. kIo, kResourceExhausted: weights that stay in a file could not be read; what is written is
+// then of no use.
 inline constexpr std::size_t kMostProducts = 8;
 Status matmul(const Compute& compute, std::span<const Product> products);
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "kernels/numerics.h"
 
@@ -32,16 +33,29 @@ Status check_shape(TensorType type, std::size_t bytes, std::size_t rows, std::si
 
 }  // namespace
 
-Result<PackedMatrix> PackedMatrix::prepare(TensorType type, std::size_t bytes, std::size_t rows, std::size_t cols) {
+Result<PackedMatrix> PackedMatrix::describe(TensorType type, std::size_t bytes, std::size_t rows, std::size_t cols) {
   if (Status status = check_shape(type, bytes, rows, cols); !status) return status.error();
   PackedMatrix matrix;
   matrix.type_ = type;
   matrix.format_ = stripe_format(type);
   matrix.rows_ = rows;
   matrix.cols_ = cols;
-  const std::size_t memory = matrix.read_bytes();
-  if (!matrix.memory_.reserve(memory))
+  return matrix;
+}
+
+Result<PackedMatrix> PackedMatrix::prepare(TensorType type, std::size_t bytes, std::size_t rows, std::size_t cols) {
+  auto matrix = describe(type, bytes, rows, cols);
+  if (!matrix) return matrix;
+  const std::size_t memory = matrix->read_bytes();
+  if (!matrix->memory_.reserve(memory))
     return Error{ErrorCode::kResourceExhausted, "no memory for " + std::to_string(memory) + " bytes of weights", {}};
+  return matrix;
+}
+
+Result<PackedMatrix> PackedMatrix::refer(TensorType type, std::size_t bytes, std::size_t rows, std::size_t cols,
+                                         std::shared_ptr<const StoredRows> stored) {
+  auto matrix = describe(type, bytes, rows, cols);
+  if (matrix) matrix->stored_ = std::move(stored);
   return matrix;
 }
 
@@ -69,13 +83,30 @@ Result<PackedMatrix> PackedMatrix::pack(TensorType type, std::span<const std::by
   return matrix;
 }
 
-void PackedMatrix::unpack(std::size_t row, std::size_t first, std::size_t count, std::byte* out) const {
+Status PackedMatrix::read_stripe(std::size_t i, AlignedBuffer& scratch) const {
+  const std::size_t bytes = row_bytes(type_, cols_);
+  const std::size_t packed = format_ == nullptr ? 0 : stripe_bytes();
+  const std::size_t count = std::min(kLanes, rows_ - i * kLanes);
+  if (!scratch.reserve(packed + kLanes * bytes))
+    return Error{ErrorCode::kResourceExhausted, "no memory for 16 rows of weights", {}};
+  std::byte* rows = scratch.data() + packed;
+  if (Status status = stored_->read(i * kLanes * bytes, {rows, count * bytes}); !status) return status;
+  if (format_ == nullptr) return {};
+  if (count < kLanes) std::memset(scratch.data(), 0, packed);
+  for (std::size_t lane = 0; lane < count; ++lane) format_->pack(rows + lane * bytes, blocks(), lane, scratch.data());
+  return {};
+}
+
+Status PackedMatrix::unpack(std::size_t row, std::size_t first, std::size_t count, std::byte* out) const {
+  const std::size_t start = row * row_bytes(type_, cols_) + row_bytes(type_, first);
+  if (!in_memory()) return stored_->read(start, {out, row_bytes(type_, count)});
   if (format_ == nullptr) {
-    std::memcpy(out, file_row(row) + row_bytes(type_, first), row_bytes(type_, count));
-    return;
+    std::memcpy(out, memory_.data() + start, row_bytes(type_, count));
+    return {};
   }
   const std::size_t block = tensor_type_info(type_).block_elements;
   format_->unpack(stripe(row / kLanes), row % kLanes, first / block, count / block, out);
+  return {};
 }
 
 ActivationFormats PackedMatrix::activation_formats() const {
@@ -92,7 +123,7 @@ std::size_t PackedMatrix::stripes() const {
 }
 
 std::size_t PackedMatrix::stripe_bytes() const {
-  return format_ == nullptr ? 0 : blocks() * format_->stripe_block_bytes;
+  return format_ == nullptr ? kLanes * row_bytes(type_, cols_) : blocks() * format_->stripe_block_bytes;
 }
 
 std::size_t PackedMatrix::read_bytes() const {

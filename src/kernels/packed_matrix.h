@@ -1,8 +1,10 @@
-// A weight matrix in the form that the kernels read.
+// A weight matrix in the form that the kernels read, or in its file, from which it is brought into that form a stripe
+// at a time.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "base/result.h"
@@ -25,6 +27,14 @@ constexpr bool contains(ActivationFormats set, ActivationFormats one) {
   return (static_cast<unsigned>(set) & static_cast<unsigned>(one)) != 0;
 }
 
+// The rows of a matrix where they stay: in a file. Safe to read from several threads.
+class StoredRows {
+ public:
+  virtual ~StoredRows() = default;
+  // Fills `out` from byte `offset` of the matrix, as the file has it. Errors: kIo.
+  virtual Status read(std::size_t offset, std::span<std::byte> out) const = 0;
+};
+
 class PackedMatrix {
  public:
   PackedMatrix() = default;
@@ -42,6 +52,11 @@ class PackedMatrix {
   static Result<PackedMatrix> pack(TensorType type, std::span<const std::byte> data, std::size_t rows, std::size_t cols,
                                    ThreadPool& pool);
 
+  // A matrix that takes no memory: whoever computes with it reads its rows each time. The same bits come out, slowly.
+  // Errors as prepare().
+  static Result<PackedMatrix> refer(TensorType type, std::size_t bytes, std::size_t rows, std::size_t cols,
+                                    std::shared_ptr<const StoredRows> stored);
+
   std::size_t rows() const { return rows_; }
   std::size_t cols() const { return cols_; }
   TensorType type() const { return type_; }
@@ -49,22 +64,30 @@ class PackedMatrix {
 
   std::size_t read_bytes() const;  // in one pass over it
 
-  std::size_t blocks() const;        // of a row
-  std::size_t stripes() const;       // of 16 rows, the last one padded with zeros
-  std::size_t stripe_bytes() const;  // 0 for types without a packed form
+  std::size_t blocks() const;   // of a row
+  std::size_t stripes() const;  // of 16 rows, the last one padded with zeros
+  // Of types without a packed form: 16 rows as the file has them, the last stripe as many as there are.
+  std::size_t stripe_bytes() const;
+  bool in_memory() const { return stored_ == nullptr; }
+  // Only when in_memory().
   const std::byte* stripe(std::size_t i) const { return memory_.data() + i * stripe_bytes(); }
-  // Of types without a packed form.
-  const std::byte* file_row(std::size_t i) const { return memory_.data() + i * row_bytes(type_, cols_); }
+  // The same for one that is not: reads the stripe into the beginning of `scratch`, which grows when it has to. Errors:
+  // kIo, kResourceExhausted.
+  Status read_stripe(std::size_t i, AlignedBuffer& scratch) const;
 
   // Writes `count` values of row `row` from value `first` on as the file has them; both are whole blocks of the type.
-  void unpack(std::size_t row, std::size_t first, std::size_t count, std::byte* out) const;
+  // Errors: kIo.
+  Status unpack(std::size_t row, std::size_t first, std::size_t count, std::byte* out) const;
 
  private:
+  static Result<PackedMatrix> describe(TensorType type, std::size_t bytes, std::size_t rows, std::size_t cols);
+
   TensorType type_ = TensorType::kF32;
   const StripeFormat* format_ = nullptr;  // null: computed with as the file has it
   std::size_t rows_ = 0;
   std::size_t cols_ = 0;
-  AlignedBuffer memory_;  // stripes, or the file's rows
+  AlignedBuffer memory_;                      // stripes, or the file's rows
+  std::shared_ptr<const StoredRows> stored_;  // instead
 };
 
 }  // namespace takt

@@ -74,7 +74,7 @@ Status look_up_rows(const PackedMatrix& table, std::span<const std::int32_t> ids
       return Error::internal("embedding: a token outside the table");
     for (std::size_t k = 0; k < out.cols; k += kPiece) {
       const std::size_t count = std::min(kPiece, out.cols - k);
-      table.unpack(static_cast<std::size_t>(ids[i]), k, count, bytes);
+      if (Status status = table.unpack(static_cast<std::size_t>(ids[i]), k, count, bytes); !status) return status;
       if (!dequantise_row(table.type(), bytes, out.row(i) + k, count))
         return Error::internal("embedding: the table's type cannot be computed with");
     }

@@ -46,8 +46,8 @@ double rope_frequency(double base, std::size_t pair, std::size_t dims);
 // Turns the first 2 * angles.pairs() values of every head; x: heads of head_dim values, one row per row of angles.
 void apply_rope(const Compute& compute, const RopeAngles& angles, RopeOrder order, std::size_t head_dim, MatrixView x);
 
-// Rows of an embedding table, which may be the output layer's matrix too. Errors (kInternal): an id outside the table,
-// an output of another width.
+// Rows of an embedding table, which may be the output layer's matrix too. Errors: kInternal (an id outside the table,
+// an output of another width), kIo (a table that stays in its file).
 Status look_up_rows(const PackedMatrix& table, std::span<const std::int32_t> ids, MatrixView out);
 
 // log(sum of exp(logits)): the largest is taken out first; 16 lanes, then the fixed tree. log p(i) = logits[i] -

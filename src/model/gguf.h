@@ -74,6 +74,9 @@ class GgufFile {
   const std::vector<GgufEntry>& metadata() const { return metadata_; }  // in the order of the file
   const std::vector<GgufTensor>& tensors() const { return tensors_; }
 
+  // For who reads tensors after this object is gone.
+  const std::shared_ptr<const ByteSource>& source() const { return source_; }
+
   // Null when there is none.
   const GgufValue* find(std::string_view key) const;
   const GgufTensor* find_tensor(std::string_view name) const;

@@ -26,8 +26,8 @@ Result<LoadedModel> build(const GgufFile& file, const std::string& file_name, We
 
 }  // namespace
 
-Result<LoadedModel> plan_model(const GgufFile& file, const std::string& file_name) {
-  return build(file, file_name, WeightSource::planning(file));
+Result<LoadedModel> plan_model(const GgufFile& file, const std::string& file_name, WeightPlace place) {
+  return build(file, file_name, WeightSource::planning(file, place));
 }
 
 Status check_weights(const GgufFile& file, ThreadPool& pool) {
@@ -36,11 +36,12 @@ Status check_weights(const GgufFile& file, ThreadPool& pool) {
   return {};
 }
 
-Result<LoadedModel> load_model(const std::filesystem::path& path, ThreadPool& pool, LoadProgress progress) {
+Result<LoadedModel> load_model(const std::filesystem::path& path, ThreadPool& pool, LoadProgress progress,
+                               WeightPlace place) {
   auto file = GgufFile::open(path);
   if (!file) return file.error();
-  auto model = plan_model(*file, path.stem().string());
-  if (model) model = build(*file, path.stem().string(), WeightSource::loading(*file, pool, std::move(progress)));
+  auto model = plan_model(*file, path.stem().string(), place);
+  if (model) model = build(*file, path.stem().string(), WeightSource::loading(*file, pool, std::move(progress), place));
   if (model) return model;
   Error error = model.error();
   error.message = path.string() + ": " + error.message;

@@ -23,15 +23,17 @@ struct LoadedModel {
 
 // Checks everything that can be checked without reading weights: metadata, vocabulary, architecture, every tensor's
 // presence, shape and type. The decoder in the result answers only questions about shapes.
-Result<LoadedModel> plan_model(const GgufFile& file, const std::string& file_name);
+Result<LoadedModel> plan_model(const GgufFile& file, const std::string& file_name,
+                               WeightPlace place = WeightPlace::kMemory);
 
 // Reads all weights that such a model uses and keeps nothing. Errors: kIo, kResourceExhausted, kInvalidArgument (a
 // value that is not finite); the message names the tensor.
 Status check_weights(const GgufFile& file, ThreadPool& pool);
 
-// Plans, then reads and repacks all weights on the pool's threads. There is no deadline. The file is closed afterwards
-// and nothing refers to it. Errors name the key, tensor or count at fault: kNotFound, kIo, kInvalidArgument,
-// kUnsupported, kResourceExhausted.
-Result<LoadedModel> load_model(const std::filesystem::path& path, ThreadPool& pool, LoadProgress progress = {});
+// Plans, then reads all weights on the pool's threads; with WeightPlace::kMemory they are repacked, the file is closed
+// afterwards and nothing refers to it. There is no deadline. Errors name the key, tensor or count at fault: kNotFound,
+// kIo, kInvalidArgument, kUnsupported, kResourceExhausted.
+Result<LoadedModel> load_model(const std::filesystem::path& path, ThreadPool& pool, LoadProgress progress = {},
+                               WeightPlace place = WeightPlace::kMemory);
 
 }  // namespace takt

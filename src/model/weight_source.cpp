@@ -18,9 +18,25 @@ std::string describe(const std::vector<std::uint64_t>& shape) {
   return out;
 }
 
-std::size_t packed_bytes(TensorType type, std::size_t outputs, std::size_t inputs) {
-  return (outputs + kStripeRows - 1) / kStripeRows * kStripeRows * row_bytes(type, inputs);
-}
+class FileRows final : public StoredRows {
+ public:
+  FileRows(std::shared_ptr<const ByteSource> source, std::string tensor, std::uint64_t start)
+      : source_(std::move(source)), tensor_(std::move(tensor)), start_(start) {}
+
+  Status read(std::size_t offset, std::span<std::byte> out) const override {
+    Status status = source_->read(start_ + offset, out);
+    if (status.ok()) return status;
+    Error error = status.error();
+    error.message = "tensor " + tensor_ + ": " + error.message;
+    error.field = tensor_;
+    return error;
+  }
+
+ private:
+  std::shared_ptr<const ByteSource> source_;
+  std::string tensor_;
+  std::uint64_t start_;
+};
 
 }  // namespace
 
@@ -61,10 +77,24 @@ void WeightSource::count_read(const GgufTensor& tensor) {
   if (progress_) progress_(bytes_done_, bytes_total_);
 }
 
+Result<PackedMatrix> WeightSource::make_matrix(const GgufTensor& tensor, std::uint64_t offset, std::size_t outputs,
+                                               std::size_t inputs) const {
+  const std::size_t bytes = row_bytes(tensor.type, inputs) * outputs;
+  if (keep_ == Keep::kNothing) return PackedMatrix();
+  if (place_ == WeightPlace::kMemory) return PackedMatrix::prepare(tensor.type, bytes, outputs, inputs);
+  return PackedMatrix::refer(tensor.type, bytes, outputs, inputs,
+                             std::make_shared<FileRows>(file_.source(), tensor.name, tensor.file_offset + offset));
+}
+
+std::size_t WeightSource::matrix_bytes(TensorType type, std::size_t outputs, std::size_t inputs) const {
+  if (place_ == WeightPlace::kFile) return 0;
+  return (outputs + kStripeRows - 1) / kStripeRows * kStripeRows * row_bytes(type, inputs);
+}
+
 PackedMatrix WeightSource::read_matrix(const GgufTensor& tensor, std::uint64_t offset, std::size_t outputs,
                                        std::size_t inputs) {
   const std::size_t row = row_bytes(tensor.type, inputs);
-  auto matrix = keep_ ? PackedMatrix::prepare(tensor.type, row * outputs, outputs, inputs) : PackedMatrix();
+  auto matrix = make_matrix(tensor, offset, outputs, inputs);
   if (!matrix) {
     fail({matrix.error().code, "tensor " + tensor.name + ": " + matrix.error().message, tensor.name});
     return {};
@@ -79,7 +109,7 @@ PackedMatrix WeightSource::read_matrix(const GgufTensor& tensor, std::uint64_t o
     Status status = Error{ErrorCode::kResourceExhausted, "tensor " + tensor.name + ": no memory to read it", {}};
     if (buffer.reserve(bytes)) status = read_piece(tensor, offset + first * row, {buffer.data(), bytes});
     if (status.ok()) {
-      if (keep_) matrix->put_rows(first, {buffer.data(), bytes});
+      if (keep_ == Keep::kMatrices && matrix->in_memory()) matrix->put_rows(first, {buffer.data(), bytes});
       return;
     }
     std::lock_guard lock(mutex);
@@ -93,7 +123,7 @@ Linear WeightSource::linear(const std::string& name, std::size_t outputs, std::s
   const GgufTensor* tensor = find(name + ".weight", {inputs, outputs});
   if (tensor == nullptr) return out;
   out.bias = optional_vector(name + ".bias", outputs);
-  memory_bytes_ += packed_bytes(tensor->type, outputs, inputs);
+  memory_bytes_ += matrix_bytes(tensor->type, outputs, inputs);
   if (pool_ == nullptr || !status_.ok()) return out;
   out.weight = read_matrix(*tensor, 0, outputs, inputs);
   count_read(*tensor);
@@ -105,7 +135,7 @@ std::vector<Linear> WeightSource::linears(const std::string& name, std::size_t c
   std::vector<Linear> out;
   const GgufTensor* tensor = find(name + ".weight", {inputs, outputs, count});
   if (tensor == nullptr) return out;
-  memory_bytes_ += count * packed_bytes(tensor->type, outputs, inputs);
+  memory_bytes_ += count * matrix_bytes(tensor->type, outputs, inputs);
   if (pool_ == nullptr) return out;
   out.resize(count);
   for (std::size_t i = 0; i < count && status_.ok(); ++i)

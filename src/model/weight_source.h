@@ -2,8 +2,9 @@
 // the first failure is kept and named, later requests give empty things.
 //
 // Three ways to run the same requests: planning (no pool) only checks names, shapes and types and adds up memory;
-// checking also reads the file and refuses NaN and infinity; loading repacks as well, both on all threads. Loading a
-// file that planning accepted can fail only by I/O, memory or values that are not finite.
+// checking also reads the file and refuses NaN and infinity; loading repacks as well, or refers to the file. The two
+// that read do so on all threads. Loading a file that planning accepted can fail only by I/O, memory or values that are
+// not finite.
 #pragma once
 
 #include <cstddef>
@@ -29,12 +30,22 @@ struct Linear {
 // Bytes read so far and in all. Called from the loading thread, after each tensor.
 using LoadProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
+// Where matrices are while the model computes.
+enum class WeightPlace : std::uint8_t {
+  kMemory,  // packed for the kernels
+  kFile     // read and packed stripe by stripe in every step
+};
+
 class WeightSource {
  public:
-  static WeightSource planning(const GgufFile& file) { return WeightSource(file, nullptr, {}, false); }
-  static WeightSource checking(const GgufFile& file, ThreadPool& pool) { return WeightSource(file, &pool, {}, false); }
-  static WeightSource loading(const GgufFile& file, ThreadPool& pool, LoadProgress progress) {
-    return WeightSource(file, &pool, std::move(progress), true);
+  static WeightSource planning(const GgufFile& file, WeightPlace place) {
+    return WeightSource(file, nullptr, {}, Keep::kNothing, place);
+  }
+  static WeightSource checking(const GgufFile& file, ThreadPool& pool) {
+    return WeightSource(file, &pool, {}, Keep::kNothing, WeightPlace::kMemory);
+  }
+  static WeightSource loading(const GgufFile& file, ThreadPool& pool, LoadProgress progress, WeightPlace place) {
+    return WeightSource(file, &pool, std::move(progress), Keep::kMatrices, place);
   }
 
   bool has(const std::string& tensor) const { return file_.find_tensor(tensor) != nullptr; }
@@ -50,24 +61,30 @@ class WeightSource {
   std::size_t memory_bytes() const { return memory_bytes_; }  // of everything given so far
 
  private:
-  WeightSource(const GgufFile& file, ThreadPool* pool, LoadProgress progress, bool keep)
-      : file_(file), pool_(pool), progress_(std::move(progress)), keep_(keep) {
+  enum class Keep : std::uint8_t { kNothing, kMatrices };
+  WeightSource(const GgufFile& file, ThreadPool* pool, LoadProgress progress, Keep keep, WeightPlace place)
+      : file_(file), pool_(pool), progress_(std::move(progress)), keep_(keep), place_(place) {
     for (const GgufTensor& tensor : file.tensors()) bytes_total_ += tensor.bytes;
   }
 
   // Null, and the failure kept, unless the tensor is there with this shape and a type that can be computed with.
   const GgufTensor* find(const std::string& name, const std::vector<std::uint64_t>& shape);
   // The matrix at byte `offset` of the tensor. Threads read, scan and repack it a few rows at a time: a file is read
-  // while other rows are repacked, and no tensor lies in memory twice.
+  // while other rows are repacked, and no tensor lies in memory twice. One that stays in the file is only read and
+  // scanned.
   PackedMatrix read_matrix(const GgufTensor& tensor, std::uint64_t offset, std::size_t outputs, std::size_t inputs);
   Status read_piece(const GgufTensor& tensor, std::uint64_t offset, std::span<std::byte> out) const;
+  Result<PackedMatrix> make_matrix(const GgufTensor& tensor, std::uint64_t offset, std::size_t outputs,
+                                   std::size_t inputs) const;
+  std::size_t matrix_bytes(TensorType type, std::size_t outputs, std::size_t inputs) const;
   void count_read(const GgufTensor& tensor);
   void fail(Error error);
 
   const GgufFile& file_;
   ThreadPool* pool_;
   LoadProgress progress_;
-  bool keep_;
+  Keep keep_;
+  WeightPlace place_;
   Status status_;
   std::vector<AlignedBuffer> staging_;  // one per thread
   std::size_t memory_bytes_ = 0;

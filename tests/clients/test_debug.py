@@ -63,6 +63,8 @@ def test_inspect_shows_what_a_file_holds_and_costs(tiny_model):
     by_type = shown["cost"]["kv_types"]
     assert by_type["f16"]["kv_blocks"] == shown["cost"]["kv_blocks"]
     assert by_type["q8_0"]["kv_block_bytes"] < by_type["f16"]["kv_block_bytes"] < by_type["f32"]["kv_block_bytes"]
+    in_file = json.loads(run("inspect", tiny_model, "--json", "--no-repack").stdout)["cost"]
+    assert in_file["weight_bytes"] < shown["cost"]["weight_bytes"] / 50
 
 
 def test_lines_that_are_no_objects_are_answered_by_errors_and_the_next_one_as_ever(tiny_model, tmp_path):

@@ -79,6 +79,16 @@ def test_a_pool_too_small_for_one_context_is_refused_with_both_numbers(tiny_mode
     start("--kv-blocks", "16", "--set", "compute.max_context_tokens=256", model=tiny_model)
 
 
+def test_weights_that_stay_in_the_file_are_served_and_said_at_the_start(tiny_model, start):
+    ask = {"prompt": "hello", "max_tokens": 4, "temperature": 0}
+    server = start("--no-repack", model=tiny_model)
+    assert any("in memory, the rest read from the file in every step" in line for line in server.lines)
+    status, answer = server.post("/v1/completions", ask)
+    assert status == 200
+    _, packed = start(model=tiny_model).post("/v1/completions", ask)
+    assert packed["choices"][0]["text"] == answer["choices"][0]["text"]
+
+
 def test_a_pool_larger_than_the_memory_is_refused_not_cut(tiny_model):
     line = one_line_of_error(run("serve", "--port", "0", "--model", tiny_model, "--kv-bytes", str(1 << 45)), 3)
     assert "compute.kv_bytes" in line and str(1 << 45) in line

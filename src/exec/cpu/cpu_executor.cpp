@@ -35,7 +35,7 @@ Result<std::unique_ptr<CpuExecutor>> CpuExecutor::load(const std::filesystem::pa
                                                        LoadProgress progress) {
   auto runtime = make_cpu_runtime(options);
   if (!runtime) return runtime.error();
-  auto model = load_model(path, *runtime->pool, std::move(progress));
+  auto model = load_model(path, *runtime->pool, std::move(progress), weight_place(options));
   if (!model) return model.error();
   const auto plan = plan_memory(*model->decoder, model->weight_bytes, false, available_memory_bytes(), options);
   if (!plan) return plan.error();

@@ -37,7 +37,7 @@ Result<std::unique_ptr<LogprobProbe>> LogprobProbe::load(const std::filesystem::
                                                          const CpuExecutorOptions& options) {
   auto runtime = make_cpu_runtime(options);
   if (!runtime) return runtime.error();
-  auto model = load_model(path, *runtime->pool);
+  auto model = load_model(path, *runtime->pool, {}, weight_place(options));
   if (!model) return model.error();
   std::uint32_t context = model->decoder->hyperparameters().context_length;
   if (options.max_context_tokens != 0) context = std::min(context, options.max_context_tokens);

@@ -47,7 +47,7 @@ class LogprobProbe {
  public:
   static constexpr std::uint32_t kMostTop = 1024;
 
-  // Of `options`, threads, isa, kv_type, block_tokens, max_context_tokens and max_step_tokens (the chunk size)
+  // Of `options`, threads, isa, kv_type, repack, block_tokens, max_context_tokens and max_step_tokens (the chunk size)
   // count. Errors: as load_model.
   static Result<std::unique_ptr<LogprobProbe>> load(const std::filesystem::path& model,
                                                     const CpuExecutorOptions& options);

@@ -28,6 +28,10 @@ WorkspaceLimits workspace_limits(const CpuExecutorOptions& options) {
   return {.rows = options.max_step_tokens, .logit_rows = kLogitRows};
 }
 
+WeightPlace weight_place(const CpuExecutorOptions& options) {
+  return options.repack ? WeightPlace::kMemory : WeightPlace::kFile;
+}
+
 Result<MemoryPlan> plan_memory(const Decoder& decoder, std::size_t weight_bytes, bool to_load, std::size_t free_bytes,
                                const CpuExecutorOptions& options) {
   if (Status status = check(options); !status) return status.error();

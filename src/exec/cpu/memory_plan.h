@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "exec/cpu/options.h"
 #include "model/decoder.h"
+#include "model/weight_source.h"
 
 namespace takt {
 
@@ -31,6 +32,7 @@ struct MemoryPlan {
 inline constexpr std::size_t kLogitRows = 64;
 
 WorkspaceLimits workspace_limits(const CpuExecutorOptions& options);
+WeightPlace weight_place(const CpuExecutorOptions& options);
 
 // `free_bytes`: memory that may still be used; `to_load`: weights that it must hold as well. The pool never exceeds
 // what max_sequences whole contexts need. Errors: kInvalidArgument (an option out of range), kResourceExhausted (not

@@ -18,6 +18,7 @@ struct CpuExecutorOptions {
   int threads = 0;  // 0: what affinity and quota allow
   std::string isa;  // "": TAKT_ISA, else the best; or one of its values
   KvType kv_type = KvType::kF16;
+  bool repack = true;               // false: matrices stay in the file and are read again in every step
   std::uint32_t block_tokens = 16;  // a multiple of 16
   std::uint32_t kv_blocks = 0;      // 0: from kv_bytes, or from the memory that is left
   std::size_t kv_bytes = 0;         // 0: from the memory that is left

@@ -24,6 +24,7 @@ constexpr std::uint32_t kBlocksPerSequence = 8;
 struct Machine {
   const char* isa = "";
   int threads = 2;
+  bool repack = true;
 };
 
 constexpr const char* kTinyModel = TAKT_SOURCE_DIR "/tests/data/tiny.gguf";
@@ -35,6 +36,7 @@ class Requests : public ::testing::Test {
     options.isa = machine.isa;
     options.threads = machine.threads;
     options.kv_type = kv_type_;
+    options.repack = machine.repack;
     options.kv_blocks = 64 * kBlocksPerSequence;
     options.max_step_tokens = 2048;
     auto executor = CpuExecutor::load(model, options, clock_);
@@ -233,6 +235,14 @@ TEST_P(SameAnswer, OnEveryInstructionSetAndNumberOfThreads) {
     }
   }
   for (const Answer& answer : answers) EXPECT_EQ(answer, answers.front());
+}
+
+TEST_P(SameAnswer, WithWeightsThatStayInTheFile) {
+  const Answer expected = run_alone(*make({}), probe(greedy()), kPrompt);
+  const auto executor = make({.repack = false});
+  ASSERT_NE(executor, nullptr);
+  EXPECT_EQ(run_alone(*executor, probe(greedy()), kPrompt), expected);
+  EXPECT_EQ(run_beside(*executor, 15, probe(greedy())), expected);
 }
 
 // The tiny model with rope scaling from 32 positions on: entries that fill whole alignment units are put in before the

@@ -1,8 +1,10 @@
 #include "exec/cpu/cpu_executor.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include "base/cpu_topology.h"
 #include "exec/cpu/logprob_probe.h"
@@ -165,6 +167,40 @@ TEST_F(CpuExecutorTest, AnEmptyStepIsComputedAndAStepIsCollectedOnce) {
   EXPECT_FALSE(executor_->submit({StepId(6), {}}).ok());
   EXPECT_TRUE(executor_->collect(*ticket).ok());
   EXPECT_FALSE(executor_->collect(*ticket).ok());
+}
+
+TEST(CpuExecutorWithWeightsInTheFile, AFileThatShrinksIsAnErrorOfTheStepThatNamesTheTensor) {
+  const auto path = std::filesystem::path(::testing::TempDir()) / ("takt-cut" + std::to_string(::getpid()) + ".gguf");
+  std::filesystem::copy_file(kTiny, path, std::filesystem::copy_options::overwrite_existing);
+  SteadyClock clock;
+  CpuExecutorOptions options;
+  options.kv_blocks = 64;
+  options.repack = false;
+  const auto executor = CpuExecutor::load(path, options, clock);
+  ASSERT_TRUE(executor.ok()) << executor.error().message;
+  SequenceSpec spec;
+  spec.id = SequenceId(1);
+  ASSERT_TRUE((*executor)->open(std::move(spec)).ok());
+  const std::vector<TokenId> tokens{1, 2, 3};
+  const std::vector<BlockId> table{BlockId(0)};
+  const std::span<const BlockId> tables[] = {table};
+  BoundEntry entry;
+  entry.sequence = SequenceId(1);
+  entry.tokens = tokens;
+  entry.tables = tables;
+  entry.samples = true;
+  const auto step = [&] {
+    const auto ticket = (*executor)->submit({StepId(1), {&entry, 1}});
+    EXPECT_TRUE(ticket.ok());
+    return (*executor)->collect(*ticket);
+  };
+  EXPECT_TRUE(step().ok());
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 256);
+  const auto failed = step();
+  std::filesystem::remove(path);
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.error().code, ErrorCode::kIo);
+  EXPECT_NE(failed.error().message.find("tensor output.weight"), std::string::npos) << failed.error().message;
 }
 
 TEST(CpuRuntimeTest, AnUnknownInstructionSetIsRefusedByName) {

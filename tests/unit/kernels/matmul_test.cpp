@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -148,10 +150,54 @@ TEST_P(MatmulOfType, KeepsEveryBitOfTheFileWhenItIsPacked) {
     const std::size_t skipped = shape.cols > block ? block : 0;
     for (std::size_t row = 0; row < shape.rows; ++row) {
       std::vector<std::byte> got(row_bytes(type, shape.cols - skipped));
-      packed->unpack(row, skipped, shape.cols - skipped, got.data());
+      ASSERT_TRUE(packed->unpack(row, skipped, shape.cols - skipped, got.data()));
       const auto from = std::span(weights).subspan(row * row_bytes(type, shape.cols) + row_bytes(type, skipped));
       EXPECT_TRUE(std::equal(got.begin(), got.end(), from.begin())) << "row " << row;
     }
+  }
+}
+
+// Rows that stay where they are; from `broken_from` on they can't be read.
+class RowsInAFile final : public StoredRows {
+ public:
+  explicit RowsInAFile(std::vector<std::byte> bytes) : bytes_(std::move(bytes)), broken_from_(bytes_.size()) {}
+  RowsInAFile(std::vector<std::byte> bytes, std::size_t broken_from)
+      : bytes_(std::move(bytes)), broken_from_(broken_from) {}
+  Status read(std::size_t offset, std::span<std::byte> out) const override {
+    if (offset + out.size() > broken_from_) return Error{ErrorCode::kIo, "the file is shorter than it was", {}};
+    std::memcpy(out.data(), bytes_.data() + offset, out.size());
+    return {};
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::size_t broken_from_;
+};
+
+TEST_P(MatmulOfType, GivesTheSameBitsFromRowsThatStayInTheirFile) {
+  const TensorType type = GetParam();
+  for (const Shape shape : shapes_of(type)) {
+    const std::vector<std::byte> weights = random_weights(type, 29, shape.rows, shape.cols);
+    const auto stored =
+        PackedMatrix::refer(type, weights.size(), shape.rows, shape.cols, std::make_shared<RowsInAFile>(weights));
+    ASSERT_TRUE(stored);
+    EXPECT_FALSE(stored->in_memory());
+    for (const std::size_t rows : {1, 7, 70}) {
+      std::vector<float> x = random_floats(30 + rows, rows * shape.cols, 4.0F);
+      for (const Isa isa : runnable_levels()) {
+        ThreadPool pool(2);
+        const Compute compute(isa, pool);
+        Activations activations;
+        ASSERT_TRUE(activations.assign(compute, view_of(x, rows, shape.cols), stored->activation_formats()));
+        std::vector<float> out(rows * shape.rows, -1.0F);
+        ASSERT_TRUE(matmul(compute, *stored, activations, view_of(out, rows, shape.rows)));
+        EXPECT_TRUE(same_bits(out, multiply(isa, 1, weights, type, shape, x, rows)))
+            << isa_name(isa) << ", " << shape.rows << " x " << shape.cols << ", " << rows << " rows";
+      }
+    }
+    std::vector<std::byte> row(row_bytes(type, shape.cols));
+    ASSERT_TRUE(stored->unpack(shape.rows - 1, 0, shape.cols, row.data()));
+    EXPECT_TRUE(std::equal(row.rbegin(), row.rend(), weights.rbegin()));
   }
 }
 
@@ -303,6 +349,27 @@ TEST(Matmul, GivesManyRowsTheBitsOfFew) {
       EXPECT_TRUE(same_bits(multiply(isa, 1, weights, type, shape, one, 1),
                             std::span(all).subspan(row * shape.rows, shape.rows)));
     }
+  }
+}
+
+TEST(Matmul, SaysSoWhenRowsCannotBeReadFromTheirFileAnyMore) {
+  for (const TensorType type : {TensorType::kQ4_1, TensorType::kF16, TensorType::kQ3_K}) {
+    const std::vector<std::byte> weights = random_weights(type, 31, 40, 256);
+    const auto stored =
+        PackedMatrix::refer(type, weights.size(), 40, 256, std::make_shared<RowsInAFile>(weights, weights.size() - 1));
+    ASSERT_TRUE(stored);
+    ThreadPool pool(2);
+    const Compute compute(Isa::kScalar, pool);
+    std::vector<float> x = random_floats(32, 256);
+    std::vector<float> out(40);
+    Activations activations;
+    ASSERT_TRUE(activations.assign(compute, view_of(x, 1, 256), stored->activation_formats()));
+    const Status status = matmul(compute, *stored, activations, view_of(out, 1, 40));
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, ErrorCode::kIo);
+    std::vector<std::byte> row(row_bytes(type, 256));
+    EXPECT_TRUE(stored->unpack(0, 0, 256, row.data()));
+    EXPECT_FALSE(stored->unpack(39, 0, 256, row.data()));
   }
 }
 

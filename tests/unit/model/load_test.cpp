@@ -3,8 +3,10 @@
 #include "model/load.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <span>
@@ -123,6 +125,29 @@ TEST(LoadModel, PlanningAddsUpTheSameMemoryAsLoading) {
   const auto loaded = load_model(kTiny, pool);
   ASSERT_TRUE(planned.ok() && loaded.ok());
   EXPECT_EQ(planned->weight_bytes, loaded->weight_bytes);
+}
+
+TEST(LoadModel, WeightsThatStayInTheFileTakeNoMemoryButForTheVectors) {
+  ThreadPool pool(1);
+  const auto file = GgufFile::open(kTiny);
+  const auto planned = plan_model(*file, "tiny", WeightPlace::kFile);
+  const auto loaded = load_model(kTiny, pool, {}, WeightPlace::kFile);
+  ASSERT_TRUE(planned.ok() && loaded.ok());
+  EXPECT_EQ(planned->weight_bytes, loaded->weight_bytes);
+  EXPECT_LT(planned->weight_bytes * 50, plan_model(*file, "tiny")->weight_bytes);
+}
+
+TEST(LoadModel, WeightsThatStayInTheFileAreScannedAllTheSame) {
+  ThreadPool pool(1);
+  std::ifstream in(kTiny, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  bytes.replace(bytes.size() - 256, 256, 256, '\xff');
+  const auto path = std::filesystem::path(::testing::TempDir()) / ("takt-nan" + std::to_string(::getpid()) + ".gguf");
+  std::ofstream(path, std::ios::binary) << bytes;
+  const auto model = load_model(path, pool, {}, WeightPlace::kFile);
+  std::filesystem::remove(path);
+  ASSERT_FALSE(model.ok());
+  EXPECT_NE(model.error().message.find("output.weight: holds a value that is not finite"), std::string::npos);
 }
 
 TEST(LoadModel, WeightsCanBeCheckedWithoutLoadingThem) {
