@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "base/result.h"
@@ -60,8 +61,16 @@ class DecoderWorkspace {
   // The first `rows` rows of a buffer.
   MatrixView view(Buffer buffer, std::size_t rows);
 
+  // Of a mixture of experts: which rows and experts belong together.
+  struct ExpertLists {
+    std::vector<std::uint32_t> order;  // experts, the best first
+    std::vector<float> weights;        // of one row
+    std::vector<std::size_t> rows;     // that use an expert
+  };
+
   Activations activations;
   AttentionWorkspace attention;
+  ExpertLists experts;
   RopeAngles rope;
   PhaseTimes* phases = nullptr;  // null: not measured
 

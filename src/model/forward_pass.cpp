@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <numeric>
 
 #include "kernels/math.h"
 
@@ -109,17 +111,22 @@ void ForwardPass::add_gated_feed_forward(const Linear& gate, const Linear& up, c
 // Turns each row's router logits into weights: 0 for experts that are not used.
 void ForwardPass::choose_experts(const ExpertWeights& experts) {
   const MatrixView router = view(Buffer::kRouter);
-  std::vector<std::uint32_t> order(router.cols);
+  std::vector<std::uint32_t>& order = workspace_.experts.order;
+  std::vector<float>& weights = workspace_.experts.weights;
+  order.resize(router.cols);
   for (std::size_t row = 0; row < router.rows; ++row) {
     float* logits = router.row(row);
-    for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::partial_sort(order.begin(), order.begin() + experts.used, order.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
-    });
+    std::iota(order.begin(), order.end(), 0U);
+    // NaN counts as the least: with it as it is there would be no order.
+    const auto rank = [&](std::uint32_t i) {
+      return std::isnan(logits[i]) ? -std::numeric_limits<float>::infinity() : logits[i];
+    };
+    std::partial_sort(order.begin(), order.begin() + experts.used, order.end(),
+                      [&](std::uint32_t a, std::uint32_t b) { return rank(a) != rank(b) ? rank(a) > rank(b) : a < b; });
     // Softmax over the chosen ones: the same as over all, made to sum to 1.
     const float largest = logits[order[0]];
     std::sort(order.begin(), order.begin() + experts.used);
-    std::vector<float> weights(router.cols, 0.0F);
+    weights.assign(router.cols, 0.0F);
     float sum = 0.0F;
     for (std::uint32_t i = 0; i < experts.used; ++i) {
       weights[order[i]] = exp_f32(logits[order[i]] - largest);
@@ -132,7 +139,8 @@ void ForwardPass::choose_experts(const ExpertWeights& experts) {
 void ForwardPass::run_expert(const ExpertWeights& experts, std::size_t expert) {
   const MatrixView router = view(Buffer::kRouter);
   const MatrixView normalised = view(Buffer::kNormalised);
-  std::vector<std::size_t> chosen;
+  std::vector<std::size_t>& chosen = workspace_.experts.rows;
+  chosen.clear();
   for (std::size_t row = 0; row < router.rows; ++row) {
     if (router.row(row)[expert] != 0.0F) chosen.push_back(row);
   }
