@@ -5,11 +5,21 @@ namespace {
 
 constexpr std::size_t kValuesPerTask = 8192;  // far more work than handing out a task
 
+// That hold n values at most.
+std::size_t blocks_of(std::size_t n) {
+  return n / kActivationBlock + 1;
+}
+
 }  // namespace
+
+std::size_t Activations::bytes(std::size_t rows, std::size_t cols) {
+  const std::size_t n = rows * cols;
+  return n + blocks_of(n) * (2 * sizeof(float) + sizeof(std::int32_t) + 2 * sizeof(std::int16_t));
+}
 
 Status Activations::reserve(std::size_t rows, std::size_t cols) {
   const std::size_t n = rows * cols;
-  const std::size_t blocks = n / kActivationBlock + 1;
+  const std::size_t blocks = blocks_of(n);
   const bool ok = int8_values_.reserve(n) && scales_.reserve(blocks * sizeof(float)) &&
                   offsets_.reserve(blocks * sizeof(std::int32_t)) && scaled_sums_.reserve(blocks * sizeof(float)) &&
                   half_sums_.reserve(2 * blocks * sizeof(std::int16_t));

@@ -18,6 +18,8 @@ class Activations {
   // Room for `rows` rows of `cols` values in every format, so that assign() does not allocate. kResourceExhausted
   // without memory.
   Status reserve(std::size_t rows, std::size_t cols);
+  // What that takes.
+  static std::size_t bytes(std::size_t rows, std::size_t cols);
 
   // Takes the rows (they are referred to until the next assign) and quantises them to `formats`; for kBlock32 cols is a
   // multiple of 32. Grows when reserve() gave too little.

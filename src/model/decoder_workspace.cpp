@@ -3,6 +3,17 @@
 #include <algorithm>
 
 namespace takt {
+namespace {
+
+// What a product's activations can be at most.
+std::size_t most_rows(const WorkspaceLimits& limits) {
+  return std::max(limits.rows, limits.logit_rows);
+}
+std::size_t widest_input(const WorkspaceShape& shape) {
+  return std::max({shape.embedding, shape.queries, shape.feed_forward});
+}
+
+}  // namespace
 
 std::array<DecoderWorkspace::Extent, kBufferCount> DecoderWorkspace::extents(const WorkspaceShape& shape,
                                                                              const WorkspaceLimits& limits) {
@@ -25,9 +36,7 @@ std::array<DecoderWorkspace::Extent, kBufferCount> DecoderWorkspace::extents(con
 std::size_t DecoderWorkspace::bytes(const WorkspaceShape& shape, const WorkspaceLimits& limits) {
   std::size_t floats = 0;
   for (const Extent& extent : extents(shape, limits)) floats += extent.rows * extent.cols;
-  // Activations in int8 with their scales, in two formats: a little over two bytes a value.
-  const std::size_t widest = std::max({shape.embedding, shape.queries, shape.feed_forward});
-  return floats * sizeof(float) + limits.rows * widest * 5 / 2;
+  return floats * sizeof(float) + Activations::bytes(most_rows(limits), widest_input(shape));
 }
 
 Status DecoderWorkspace::reserve(const WorkspaceShape& shape, const WorkspaceLimits& limits) {
@@ -39,8 +48,7 @@ Status DecoderWorkspace::reserve(const WorkspaceShape& shape, const WorkspaceLim
     }
   }
   limits_ = limits;
-  return activations.reserve(std::max(limits.rows, limits.logit_rows),
-                             std::max({shape.embedding, shape.queries, shape.feed_forward}));
+  return activations.reserve(most_rows(limits), widest_input(shape));
 }
 
 MatrixView DecoderWorkspace::view(Buffer buffer, std::size_t rows) {
