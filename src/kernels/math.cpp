@@ -61,7 +61,7 @@ double log_f64(double x) {
 }
 
 SinCos sin_cos_f64(double x) {
-  if (!(std::fabs(x) <= 1e7))
+  if (!(std::fabs(x) <= 0x1p24))
     return {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
   const double n = std::fma(x, 0.63661977236758138, kRoundMagic) - kRoundMagic;
   const double r = std::fma(n, -kHalfPi3, std::fma(n, -kHalfPi2, std::fma(n, -kHalfPi1, x)));

@@ -14,9 +14,11 @@ static_assert(std::endian::native == std::endian::little, "GGUF values are read 
 constexpr std::uint64_t kMaxKeyBytes = 65535;       // the format's own limit
 constexpr std::uint64_t kMaxTensorNameBytes = 256;  // the format says 64; nothing here depends on it
 constexpr std::uint64_t kMaxStringBytes = 64ULL << 20U;
+constexpr std::uint64_t kMaxArrayElements = 1U << 25U;  // twice the largest vocabulary
 constexpr std::uint64_t kMaxDimensions = 4;
 constexpr std::uint64_t kDefaultAlignment = 32;
 constexpr std::uint64_t kMaxElements = std::numeric_limits<std::int64_t>::max();
+constexpr std::uint64_t kReservedStrings = 1U << 16U;  // a file may claim more strings than it has
 // The least that an entry takes in the file: lengths, type and one byte of value, or one extent and the offset.
 constexpr std::uint64_t kMinEntryBytes = 8 + 4 + 1;
 constexpr std::uint64_t kMinTensorBytes = 8 + 4 + 8 + 4 + 8;
@@ -358,9 +360,13 @@ class GgufParser {
       return bad_key(key, "an array of " + std::to_string(count) + " elements is more than the file's remaining " +
                               std::to_string(cursor_.remaining()) + " bytes can hold: unexpected end of file");
     }
+    if (count > kMaxArrayElements) {
+      return bad_key(
+          key, "an array of " + std::to_string(count) + " elements; the limit is " + std::to_string(kMaxArrayElements));
+    }
     if (out.element_type == GgufType::kString) {
       std::vector<std::string> strings;
-      strings.reserve(count);
+      strings.reserve(std::min(count, kReservedStrings));
       for (std::uint64_t i = 0; i < count; ++i) {
         auto text = cursor_.string(kMaxStringBytes, printable(key) + "[" + std::to_string(i) + "]");
         if (!text) return text.error();

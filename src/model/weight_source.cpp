@@ -44,16 +44,19 @@ void WeightSource::fail(Error error) {
   if (status_.ok()) status_ = std::move(error);
 }
 
+void WeightSource::refuse(const std::string& tensor, const std::string& message) {
+  fail(Error::invalid(tensor, "tensor " + tensor + ": " + message));
+}
+
 const GgufTensor* WeightSource::find(const std::string& name, const std::vector<std::uint64_t>& shape) {
   if (!status_.ok()) return nullptr;
   const GgufTensor* tensor = file_.find_tensor(name);
   if (tensor == nullptr) {
-    fail(Error::invalid(name, "tensor " + name + ": missing"));
+    refuse(name, "missing");
     return nullptr;
   }
   if (tensor->shape != shape) {
-    fail(Error::invalid(
-        name, "tensor " + name + ": has the shape " + describe(tensor->shape) + ", expected " + describe(shape)));
+    refuse(name, "has the shape " + describe(tensor->shape) + ", expected " + describe(shape));
     return nullptr;
   }
   if (!tensor_type_info(tensor->type).weights) {

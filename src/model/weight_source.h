@@ -57,6 +57,9 @@ class WeightSource {
   std::vector<float> vector(const std::string& tensor, std::size_t size);
   std::vector<float> optional_vector(const std::string& tensor, std::size_t size);
 
+  // For an architecture that finds a tensor's values impossible: the message follows its name.
+  void refuse(const std::string& tensor, const std::string& message);
+
   const Status& status() const { return status_; }
   std::size_t memory_bytes() const { return memory_bytes_; }  // of everything given so far
 

@@ -1,5 +1,6 @@
 #include "model/architectures/llama.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -54,6 +55,15 @@ LlamaLayer read_layer(const Hyperparameters& h, WeightSource& source, std::uint3
   return layer;
 }
 
+// The file may divide each pair's frequency; as a divisor, 0 would make every answer NaN.
+RopeFrequencies read_rope(const Hyperparameters& h, WeightSource& source) {
+  constexpr const char* kFactors = "rope_freqs.weight";
+  const std::vector<float> factors = source.optional_vector(kFactors, h.rope_dimensions / 2);
+  if (!std::all_of(factors.begin(), factors.end(), [](float factor) { return factor >= 1e-6F && factor <= 1e6F; }))
+    source.refuse(kFactors, "its values must be from 1e-6 to 1e6");
+  return make_rope_frequencies(h, factors);
+}
+
 LlamaWeights read_weights(const Hyperparameters& h, WeightSource& source) {
   LlamaWeights weights;
   weights.embedding = source.linear("token_embd", h.vocabulary, h.embedding_length);
@@ -62,7 +72,7 @@ LlamaWeights read_weights(const Hyperparameters& h, WeightSource& source) {
   }
   weights.output_norm = source.vector("output_norm.weight", h.embedding_length);
   if (source.has("output.weight")) weights.output = source.linear("output", h.vocabulary, h.embedding_length);
-  weights.rope = make_rope_frequencies(h, source.optional_vector("rope_freqs.weight", h.rope_dimensions / 2));
+  weights.rope = read_rope(h, source);
   return weights;
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -106,9 +107,9 @@ TEST(ExpF64AndLogF64, AreWithinTheirStatedErrors) {
   }
 }
 
-TEST(SinCosF64, IsWithinItsStatedErrorUpToTenMillion) {
+TEST(SinCosF64, IsWithinItsStatedErrorForEveryPosition) {
   for (int i = 0; i <= 200000; ++i) {
-    const double x = i * 49.99917;
+    const double x = std::min(i * 83.88661, 0x1p24);
     const SinCos got = sin_cos_f64(x);
     EXPECT_NEAR(got.sin, static_cast<double>(std::sin(static_cast<long double>(x))), 1e-15) << x;
     EXPECT_NEAR(got.cos, static_cast<double>(std::cos(static_cast<long double>(x))), 1e-15) << x;

@@ -81,6 +81,14 @@ TEST(Gguf, DimensionProductsThatOverflowAreRefused) {
   }
 }
 
+TEST(Gguf, AnArrayOfMoreElementsThanAnyModelHasIsRefusedThoughTheFileHasThem) {
+  constexpr std::uint64_t kElements = (1U << 25U) + 1;
+  GgufWriter writer;
+  writer.begin_array("list", GgufType::kUint8, kElements);
+  const std::string bytes = writer.bytes() + std::string(kElements, '\0');
+  EXPECT_NE(refusal(bytes).find("list: an array of 33554433 elements; the limit is 33554432"), std::string::npos);
+}
+
 TEST(Gguf, NestedArraysAreRefused) {
   GgufWriter writer;
   writer.begin_array("deep", GgufType::kArray, 1);

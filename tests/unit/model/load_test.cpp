@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -31,6 +32,7 @@ struct SmallLlama {
   std::size_t output_rows = 32;  // of blk.0.attn_output
   std::uint32_t weight_type = 0;
   float weight = 0.5F;
+  std::optional<float> rope_factor = {};
 
   std::string bytes() const {
     GgufWriter writer;
@@ -56,15 +58,20 @@ struct SmallLlama {
     for (const char* matrix : {"ffn_gate", "ffn_up", "ffn_down"}) {
       add(writer, std::string("blk.0.") + matrix + ".weight", {32, 32}, 0);
     }
+    if (rope_factor) add_filled(writer, "rope_freqs.weight", {8}, 0, *rope_factor);
     return writer.bytes();
   }
 
   void add(GgufWriter& writer, const std::string& name, const std::vector<std::uint64_t>& shape,
            std::uint32_t type) const {
+    add_filled(writer, name, shape, type, weight);
+  }
+  static void add_filled(GgufWriter& writer, const std::string& name, const std::vector<std::uint64_t>& shape,
+                         std::uint32_t type, float value) {
     std::size_t values = 1;
     for (const std::uint64_t extent : shape) values *= extent;
     std::string data(values * sizeof(float), '\0');
-    for (std::size_t i = 0; i < values; ++i) std::memcpy(data.data() + i * sizeof(float), &weight, sizeof weight);
+    for (std::size_t i = 0; i < values; ++i) std::memcpy(data.data() + i * sizeof(float), &value, sizeof value);
     writer.add_tensor(name, shape, type, data);
   }
 
@@ -99,6 +106,17 @@ TEST(PlanModel, EachWrongTensorIsRefusedByItsName) {
   EXPECT_EQ(SmallLlama{.output_rows = 16}.refused(), "blk.0.attn_output.weight");
   EXPECT_EQ(SmallLlama{.key_length = 24}.refused(), "blk.0.attn_q.weight");
   EXPECT_EQ(SmallLlama{.weight_type = 26}.refused(), "blk.0.attn_q.weight");  // I32: known, but no weights
+}
+
+TEST(CheckWeights, RefusesRopeFactorsThatNoAnswerCanComeOf) {
+  ThreadPool pool(1);
+  const auto refused = [&](float factor) -> std::string {
+    const std::string bytes = SmallLlama{.rope_factor = factor}.bytes();
+    const Status status = check_weights(*parse_gguf(bytes), pool);
+    return status.ok() ? "" : status.error().field;
+  };
+  EXPECT_EQ(refused(8.0F), "");
+  for (const float factor : {0.0F, -1.0F, 1e-30F, 1e30F}) EXPECT_EQ(refused(factor), "rope_freqs.weight") << factor;
 }
 
 TEST(LoadModel, ReadsTheTestsOwnModelAndReportsProgressToTheLastByte) {
