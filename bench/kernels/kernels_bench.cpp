@@ -1,11 +1,11 @@
 // Times of the kernels on SmolLM2-135M's shapes, beside what the machine itself can do.
 //
 //   bench_kernels [products|step|attention|rows|barrier|all] [threads]
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <numeric>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "base/random.h"
@@ -24,6 +24,7 @@ constexpr std::uint32_t kLayers = 30;
 constexpr std::uint32_t kHeads = 9;
 constexpr std::uint32_t kKvHeads = 3;
 constexpr std::uint32_t kHeadDim = 64;
+constexpr int kMostThreads = 1024;
 
 MatrixView view_of(std::vector<float>& values, std::size_t rows, std::size_t cols) {
   return {values.data(), rows, cols, cols};
@@ -37,9 +38,8 @@ std::vector<float> random_floats(std::size_t n) {
 
 // Zero bytes are a valid matrix of every type, and take as long as any other.
 PackedMatrix make_matrix(TensorType type, std::size_t rows, std::size_t cols, ThreadPool& pool) {
-  static std::vector<std::vector<std::byte>> kept;  // for the types that refer to the file
-  kept.emplace_back(row_bytes(type, cols) * rows);
-  return PackedMatrix::pack(type, kept.back(), rows, cols, pool).value();
+  const std::vector<std::byte> file(row_bytes(type, cols) * rows);
+  return PackedMatrix::pack(type, file, rows, cols, pool).value();
 }
 
 std::vector<Isa> levels() {
@@ -170,6 +170,13 @@ void time_step(ThreadPool& pool, const MachinePeaks& peaks) {
   }
 }
 
+struct AttentionCase {
+  std::uint32_t sequences, first, count;
+};
+constexpr AttentionCase kAttentionCases[] = {{1, 255, 1},  {1, 1023, 1}, {8, 255, 1},   {8, 1023, 1},   {8, 4095, 1},
+                                             {1, 0, 64},   {1, 0, 512},  {1, 1024, 64}, {1, 1536, 512}, {1, 1400, 1},
+                                             {1, 1400, 3}, {1, 1400, 4}, {1, 1400, 8}};
+
 void time_attention(ThreadPool& pool, const MachinePeaks& peaks, KvType kv_type) {
   KvBlocks cache;
   cache.layout = {kv_type, kLayers, kKvHeads, kHeadDim, kHeadDim, 16};
@@ -182,23 +189,8 @@ void time_attention(ThreadPool& pool, const MachinePeaks& peaks, KvType kv_type)
   AttentionWorkspace workspace;
   std::vector<std::uint32_t> table(cache.block_count);
   std::iota(table.begin(), table.end(), 0U);
-  struct Case {
-    std::uint32_t sequences, first, count;
-  };
   const Compute compute(levels().back(), pool);
-  for (const Case c : {Case{1, 255, 1},
-                       {1, 1023, 1},
-                       {8, 255, 1},
-                       {8, 1023, 1},
-                       {8, 4095, 1},
-                       {1, 0, 64},
-                       {1, 0, 512},
-                       {1, 1024, 64},
-                       {1, 1536, 512},
-                       {1, 1400, 1},
-                       {1, 1400, 3},
-                       {1, 1400, 4},
-                       {1, 1400, 8}}) {
+  for (const AttentionCase& c : kAttentionCases) {
     const std::size_t rows = std::size_t{c.sequences} * c.count;
     std::vector<float> q = random_floats(rows * kHeads * kHeadDim);
     std::vector<float> out(q.size());
@@ -282,7 +274,14 @@ void time_rows(ThreadPool& pool) {
   }
 }
 
-int run(std::string_view what, int threads) {
+int run(int argc, char** argv) {
+  CLI::App app("Times of the kernels on SmolLM2-135M's shapes, beside what this machine can do");
+  std::string what = "all";
+  int threads = 2;
+  app.add_option("what", what, "Which of them")
+      ->check(CLI::IsMember({"products", "step", "attention", "rows", "barrier", "all"}));
+  app.add_option("threads", threads, "Compute threads")->check(CLI::Range(1, kMostThreads));
+  CLI11_PARSE(app, argc, argv);
   ThreadPool pool(threads);
   const MachinePeaks peaks = measure_machine_peaks(pool, levels().back());
   std::printf("%d threads: reads %.2f GB/s, int8 %.1f GMAC/s, F32 %.1f GMAC/s\n", threads, peaks.read * 1e-9,
@@ -302,5 +301,5 @@ int run(std::string_view what, int threads) {
 }  // namespace takt::bench
 
 int main(int argc, char** argv) {
-  return takt::bench::run(argc > 1 ? argv[1] : "all", argc > 2 ? std::atoi(argv[2]) : 2);
+  return takt::bench::run(argc, argv);
 }

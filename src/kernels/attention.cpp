@@ -167,25 +167,28 @@ class AttentionRun {
         for (std::uint32_t first = 0; first < s.count; first += kRowsPerMerge)
           workspace_.merges_.push_back({i, first, std::min(kRowsPerMerge, s.count - first)});
       }
-      for (std::uint32_t first = 0; first < s.count; first += rows) {
-        const std::uint32_t count = std::min(rows, s.count - first);
-        const std::uint32_t begin = first_segment(s.first_position + first);
-        const std::uint32_t end = end_segment(s.first_position + first + count - 1);
-        for (std::uint32_t head = 0; head < layout_.kv_heads; ++head) {
-          for (std::uint32_t in_group = 0; in_group < group_; in_group += heads) {
-            const std::uint32_t n = std::min(heads, group_ - in_group);
-            for (std::uint32_t segment = begin; segment < end; ++segment) {
-              const AttendedRange seen = range(s.first_position + first + count - 1, segment);
-              const std::uint64_t cost = (std::uint64_t{count} * n + kReadingInQueries) * (seen.end - seen.begin);
-              workspace_.items_.push_back({i, first, count, head, in_group, n, segment, cost});
-            }
-          }
-        }
-      }
+      for (std::uint32_t first = 0; first < s.count; first += rows)
+        plan_items(i, first, std::min(rows, s.count - first), heads);
     }
     // Threads take items one by one: with the dearest first, none is left with a dear one when the others are done.
     std::sort(workspace_.items_.begin(), workspace_.items_.end(),
               [](const Item& a, const Item& b) { return a.cost > b.cost; });
+  }
+
+  // Those of `count` rows of a sequence from row `first` on; at most `heads` query heads of a group share an item.
+  void plan_items(std::uint32_t sequence, std::uint32_t first, std::uint32_t count, std::uint32_t heads) {
+    const std::uint32_t first_position = sequences_[sequence].first_position + first;
+    const std::uint32_t last_position = first_position + count - 1;
+    for (std::uint32_t head = 0; head < layout_.kv_heads; ++head) {
+      for (std::uint32_t in_group = 0; in_group < group_; in_group += heads) {
+        const std::uint32_t n = std::min(heads, group_ - in_group);
+        for (std::uint32_t segment = first_segment(first_position); segment < end_segment(last_position); ++segment) {
+          const AttendedRange seen = range(last_position, segment);
+          const std::uint64_t cost = (std::uint64_t{count} * n + kReadingInQueries) * (seen.end - seen.begin);
+          workspace_.items_.push_back({sequence, first, count, head, in_group, n, segment, cost});
+        }
+      }
+    }
   }
 
   std::size_t widest() const { return std::max<std::size_t>(layout_.key_dim, layout_.value_stride()); }

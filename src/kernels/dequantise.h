@@ -1,6 +1,6 @@
 // Quantised weights -> F32, the reference for every kernel: the value a file's block stands for, bit for bit as the
 // format's reference code has it (ggml-quants of llama.cpp; block layouts in docs/numerics.md). Scalar; used by the
-// embedding lookup, generic products and tests.
+// embedding lookup, the products of types without a packed form, and tests.
 #pragma once
 
 #include <cstddef>

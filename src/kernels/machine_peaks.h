@@ -17,8 +17,8 @@ double best_seconds(int repeats, const std::function<void()>& run);
 double read_bandwidth(ThreadPool& pool, std::size_t bytes_per_thread);
 
 // Multiply-accumulates per second of the team with the densest instruction of a level, as if nothing else were to be
-// done: 8-bit integers (summed in 16 bits, which weights of 4 bits can do for a while), and F32. 0 where the machine or
-// the build lacks the level, and for the scalar one.
+// done: 8-bit integers (summed in 16 bits, which weights of 4 bits can do for a while), and F32. Known for AVX2 alone;
+// else, and where the machine or the build lacks the level, 0.
 struct MultiplyPeaks {
   double int8 = 0.0;
   double f32 = 0.0;

@@ -14,8 +14,8 @@ namespace takt {
 struct MemoryPlan {
   std::size_t weight_bytes = 0;
   std::size_t workspace_bytes = 0;
-  std::size_t available_bytes =
-      0;  // to KV: what was free, less workspace, and less the weights where they are still to be loaded
+  // To KV: what was free, less workspace, and less the weights where they are still to be loaded.
+  std::size_t available_bytes = 0;
   std::size_t kv_block_bytes = 0;
   std::uint32_t kv_block_tokens = 0;
   std::uint32_t kv_blocks = 0;
