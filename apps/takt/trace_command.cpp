@@ -69,7 +69,12 @@ ExitCode print_made(const trace::Reader& reader, const std::string& path, std::u
   return print(path + ": " + std::to_string(written) + " requests\n" + counts_report(reader.counts()));
 }
 
-// Writes what `keep` keeps of a trace, as it has changed it.
+Error nothing_kept(const trace::Reader& reader) {
+  return Error::invalid("", reader.origin().file + ": 0 of " + std::to_string(reader.counts().records) +
+                                " requests are kept: nothing is written");
+}
+
+// Writes what `keep` keeps of a trace, as it has changed it. Where that is nothing, there is no file.
 template <typename Keep>
 ExitCode rewrite(trace::Reader& reader, const std::string& path, trace::OutputFormat format,
                  const trace::Origin& origin, Keep keep) {
@@ -81,6 +86,7 @@ ExitCode rewrite(trace::Reader& reader, const std::string& path, trace::OutputFo
     ++written;
     return (*writer)->write(record);
   });
+  if (status && written == 0) status = nothing_kept(reader);
   if (status) status = (*writer)->finish();
   if (!status) return fail_trace(status.error());
   return print_made(reader, path, written);
@@ -89,6 +95,7 @@ ExitCode rewrite(trace::Reader& reader, const std::string& path, trace::OutputFo
 ExitCode run_info(const Arguments& arguments) {
   ExitCode code = ExitCode::kDone;
   for (const std::string& file : arguments.files) {
+    if (output_is_closed()) break;
     const auto report = trace_report(file, read_options(arguments));
     const ExitCode shown = report ? print(*report) : fail_trace(report.error());
     if (code == ExitCode::kDone) code = shown;
@@ -157,9 +164,16 @@ ExitCode run_convert(const Arguments& arguments) {
   if (instants && !origin.has_arrivals)
     return fail(ExitCode::kUsage, Error::invalid("--to", origin.file + " has no instants, which " + arguments.format +
                                                              " needs: convert it to lengths or takt"));
-  const ExitCode code = rewrite(**reader, arguments.output, *format, origin, [](trace::Record&) { return true; });
+  bool dated = true;
+  const ExitCode code = rewrite(**reader, arguments.output, *format, origin, [&](trace::Record& record) {
+    dated = dated && (origin.wall_nanoseconds || record.wall_nanoseconds);
+    return true;
+  });
   if (code != ExitCode::kDone) return code;
-  return print(std::string("  keeps    ") + trace::what_it_keeps(*format) + "\n");
+  std::string text = std::string("  keeps    ") + trace::what_it_keeps(*format) + "\n";
+  if (*format == trace::OutputFormat::kAzure && !dated)
+    text += "  note     the trace does not say when it was: its instants stand behind 1970-01-01 00:00:00\n";
+  return print(text);
 }
 
 // A class's name as part of a file's.
@@ -195,6 +209,7 @@ ExitCode run_split(const Arguments& arguments) {
     ++part.written;
     return part.writer->write(record);
   });
+  if (status && parts.empty()) status = nothing_kept(**reader);
   std::string made;
   for (auto& [name, part] : parts) {
     if (status) status = part.writer->finish();
@@ -248,7 +263,8 @@ void add_trace_command(CLI::App& app, ChosenCommand& chosen) {
       ->check(number_in(0.0, kMostTraceSeconds));
   cut->add_option("--to", arguments->to_seconds, "Instant before which the part ends, in seconds")
       ->check(number_in(0.0, kMostTraceSeconds));
-  cut->add_option("--first", arguments->first, "So many requests at most")->check(CLI::PositiveNumber);
+  cut->add_option("--first", arguments->first, "So many requests at most")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40U));
   cut->add_option("--class", arguments->service_class, "Of this service class");
   cut->add_option("--application", arguments->application, "Of this application");
 

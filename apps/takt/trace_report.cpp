@@ -3,12 +3,15 @@
 #include <array>
 #include <cstdarg>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "trace/column_table.h"
 #include "trace/line_source.h"
 #include "trace/number_text.h"
 #include "trace/rates.h"
+#include "trace/row_parser.h"
 #include "trace/sorted_reader.h"
 #include "trace/summary.h"
 
@@ -73,6 +76,15 @@ std::string look_alike_line(const trace::Summary& summary, trace::Format format)
               : "  note     the published BurstGPT has about 621 and 126 tokens on average: is this another file?\n";
 }
 
+Error no_request(const trace::Reader& reader) {
+  const trace::ReadCounts& counts = reader.counts();
+  std::string text = reader.origin().file + " holds no request: 0 of " + std::to_string(counts.rows) + " rows";
+  for (const auto& [reason, count] : counts.dropped) text += "; left out " + std::to_string(count) + ": " + reason;
+  if (counts.malformed > 0)
+    text += "; " + std::to_string(counts.malformed) + " malformed, the first: " + counts.first_malformed;
+  return Error::invalid("", text);
+}
+
 Result<std::string> request_report(trace::Reader& reader) {
   trace::Summary summary;
   for (;;) {
@@ -82,6 +94,7 @@ Result<std::string> request_report(trace::Reader& reader) {
     summary.add(**record);
   }
   const trace::Origin& origin = reader.origin();
+  if (summary.records() == 0) return no_request(reader);
   std::string text = origin.file + ": " + to_string(origin.format) + "\n";
   text += counts_report(reader.counts());
   text += arrivals_text(summary, origin);
@@ -168,12 +181,14 @@ Result<std::string> trace_report(const std::string& path, const trace::ReadOptio
     return request_report(**reader);
   }
   if (reader.error().code != ErrorCode::kInvalidArgument) return reader.error();
+  // Only a file gives its beginning a second time.
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(path, none)) return reader.error();
   const auto head = first_line_of(path);
   if (!head) return reader.error();
   if (trace::is_rate_table(*head)) return rates_report(path);
   // A file of requests with a fault is no other table.
-  if (head->find("tokens") != std::string::npos && head->find("input_tokens") != std::string::npos)
-    return reader.error();
+  if (trace::names_requests(*head)) return reader.error();
   auto columns = columns_report(path);
   return columns ? columns : Result<std::string>(reader.error());
 }

@@ -20,6 +20,7 @@ constexpr Duration kSecondUnit = std::chrono::seconds(1);
 // What a row says besides the record's own fields.
 struct RowFacts {
   Record record;
+  std::string_view tier;  // as it is written; may be empty
   std::string_view prefix;
   std::uint32_t prefix_tokens = 0;
   std::optional<Duration> queued;  // these four on the clock of the arrivals
@@ -59,9 +60,10 @@ bool take_count(std::string_view value, std::uint32_t& out) {
 
 // A caller's tier by its usual names; everything but batch is somebody who waits.
 bool take_tier(std::string_view value, RowFacts& row) {
+  if (value.empty()) return true;
   if (value != "realtime" && value != "interactive" && value != "standard" && value != "batch") return false;
   row.record.tier = value == "batch" ? Tier::kBatch : Tier::kRealtime;
-  if (row.record.service_class.empty()) row.record.service_class = value;
+  row.tier = value;
   return true;
 }
 
@@ -103,10 +105,10 @@ constexpr std::array kPlainColumns = {
            }},
     Column{"class", "text",
            [](std::string_view value, RowFacts& row) {
-             if (!value.empty()) row.record.service_class = value;
+             row.record.service_class = value;
              return true;
            }},
-    Column{"tier", "realtime, interactive, standard or batch", take_tier},
+    Column{"tier", "realtime, interactive, standard, batch or nothing", take_tier},
     Column{"task", "text",
            [](std::string_view value, RowFacts& row) {
              row.record.task = value;
@@ -210,16 +212,19 @@ class CsvParser final : public RowParser {
 
   void describe(Origin& origin) const override {
     origin.format = format_;
-    origin.has_arrivals = std::any_of(columns_.begin(), columns_.end(), [](const Column* column) {
-      return std::string_view(column->name) == "arrival_s" || std::string_view(column->name) == "Timestamp" ||
-             std::string_view(column->name) == "TIMESTAMP";
-    });
+    origin.has_arrivals = has_column("arrival_s") || has_column("Timestamp") || has_column("TIMESTAMP");
     origin.wall_nanoseconds = first_wall_;
   }
 
  private:
+  bool has_column(std::string_view name) const {
+    return std::any_of(columns_.begin(), columns_.end(), [&](const Column* column) { return column->name == name; });
+  }
+
   Row finish(RowFacts facts) {
     Record& record = facts.record;
+    // Homes tell apart by tiers what Takt calls classes.
+    if (!has_class_) record.service_class = facts.tier;
     if (record.wall_nanoseconds) {
       if (!first_wall_) first_wall_ = record.wall_nanoseconds;
       record.arrival = Duration(*record.wall_nanoseconds - *first_wall_);
@@ -258,6 +263,7 @@ class CsvParser final : public RowParser {
 
   const Format format_;
   const std::vector<const Column*> columns_;
+  const bool has_class_ = has_column("class");
   CsvRow row_;
   std::optional<std::int64_t> first_wall_;
 };
@@ -289,6 +295,17 @@ Result<std::unique_ptr<RowParser>> csv_parser(Format format, Result<std::vector<
 }
 
 }  // namespace
+
+bool names_requests(std::string_view header) {
+  static constexpr std::array<std::string_view, 6> kOnlyOfRequests{
+      "ContextTokens", "GeneratedTokens", "Request tokens", "Response tokens", "input_tokens", "output_tokens"};
+  CsvRow names;
+  if (!names.split(header)) return false;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (std::find(kOnlyOfRequests.begin(), kOnlyOfRequests.end(), names[i]) != kOnlyOfRequests.end()) return true;
+  }
+  return false;
+}
 
 Result<std::unique_ptr<RowParser>> make_csv_parser(std::string_view header) {
   CsvRow names;

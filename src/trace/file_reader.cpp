@@ -30,14 +30,12 @@ Status FileReader::begin() {
     auto got = lines_.next(line);
     if (!got) return got.error();
     if (*got == LineSource::Got::kEnd) return Error::invalid("", lines_.path() + " is empty");
-    if (*got == LineSource::Got::kTooLong) line = "(a line that is too long)";
+    if (*got == LineSource::Got::kTooLong) return Error::invalid("", at_line(too_long()));
     if (first) remove_byte_order_mark(line);
     if (!is_blank(line)) break;
   }
   auto format = choose_format(line);
-  if (!format)
-    return Error::invalid(format.error().field,
-                          lines_.path() + ":" + std::to_string(lines_.number()) + ": " + format.error().message);
+  if (!format) return Error::invalid(format.error().field, at_line(format.error().message));
   format_ = std::move(*format);
   origin_.file = lines_.path();
   auto ahead = format_.header ? read_record() : read_row(line);
@@ -70,7 +68,7 @@ Result<std::optional<Record>> FileReader::read_record() {
     Result<std::optional<Record>> record = std::optional<Record>{};
     if (*got == LineSource::Got::kTooLong) {
       ++counts_.rows;
-      record = malformed(Error::invalid("", "has more than " + std::to_string(options_.max_line_bytes) + " bytes"));
+      record = malformed(Error::invalid("", too_long()));
     } else if (!is_blank(line) || (format_.may_tear && !line.empty())) {
       record = read_row(line);
     }
@@ -92,11 +90,19 @@ Result<std::optional<Record>> FileReader::read_row(std::string_view line) {
 }
 
 Result<std::optional<Record>> FileReader::malformed(const Error& error) {
-  std::string text = lines_.path() + ":" + std::to_string(lines_.number()) + ": " + error.message;
+  std::string text = at_line(error.message);
   if (options_.on_malformed == OnMalformed::kRefuse) return Error::invalid(error.field, std::move(text));
   ++counts_.malformed;
   if (counts_.first_malformed.empty()) counts_.first_malformed = std::move(text);
   return std::optional<Record>{};
+}
+
+std::string FileReader::at_line(const std::string& message) const {
+  return lines_.path() + ":" + std::to_string(lines_.number()) + ": " + message;
+}
+
+std::string FileReader::too_long() const {
+  return "has more than " + std::to_string(options_.max_line_bytes) + " bytes";
 }
 
 }  // namespace takt::trace

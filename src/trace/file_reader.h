@@ -25,6 +25,8 @@ class FileReader final : public Reader {
   Result<std::optional<Record>> read_record();
   Result<std::optional<Record>> read_row(std::string_view line);
   Result<std::optional<Record>> malformed(const Error& error);
+  std::string at_line(const std::string& message) const;
+  std::string too_long() const;
 
   LineSource lines_;
   const ReadOptions options_;

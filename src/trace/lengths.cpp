@@ -53,6 +53,7 @@ class IndependentLengths final : public LengthSource {
   Lengths draw(std::uint64_t index) const override {
     return {prompt_.draw(prompt_key_, index), output_.draw(output_key_, index)};
   }
+  Lengths longest() const override { return {prompt_.most(), output_.most()}; }
 
  private:
   const LengthDistribution prompt_;
@@ -70,6 +71,14 @@ class TraceLengths final : public LengthSource {
  public:
   TraceLengths(std::vector<Lengths> rows, std::uint64_t seed) : rows_(std::move(rows)), seed_(seed) {}
   Lengths draw(std::uint64_t index) const override { return rows_[draw_index(seed_, index, rows_.size())]; }
+  Lengths longest() const override {
+    Lengths longest;
+    for (const Lengths& row : rows_) {
+      longest.prompt_tokens = std::max(longest.prompt_tokens, row.prompt_tokens);
+      longest.output_tokens = std::max(longest.output_tokens, row.output_tokens);
+    }
+    return longest;
+  }
 
  private:
   const std::vector<Lengths> rows_;
@@ -114,6 +123,10 @@ Result<LengthDistribution> LengthDistribution::parse(std::string_view text) {
   lengths.low_ = *fixed;
   lengths.high_ = *fixed;
   return lengths;
+}
+
+bool LengthDistribution::has_longest() const {
+  return high_ < kMostTokens;
 }
 
 std::uint32_t LengthDistribution::draw(std::uint64_t key, std::uint64_t index) const {

@@ -24,6 +24,8 @@ class LengthSource {
  public:
   virtual ~LengthSource() = default;
   virtual Lengths draw(std::uint64_t index) const = 0;
+  // The longest prompt and the longest answer, which need not be of one pair.
+  virtual Lengths longest() const = 0;
 };
 
 // One length. Written as `512`, `uniform:100-2000` (both ends possible), or `lognormal:MEDIAN,SIGMA` with, as they are
@@ -33,6 +35,10 @@ class LengthDistribution {
   // Errors: kInvalidArgument, field "lengths".
   static Result<LengthDistribution> parse(std::string_view text);
   std::uint32_t draw(std::uint64_t key, std::uint64_t index) const;
+  std::uint32_t least() const { return low_; }
+  std::uint32_t most() const { return high_; }
+  // Somebody has said which length is the longest.
+  bool has_longest() const;
 
  private:
   std::uint32_t low_ = 1;

@@ -108,12 +108,11 @@ class TableLines final : public LineFormat {
   void put(std::string& out, const Record& record) override {
     constexpr int kDecimals = 6;
     out += decimal_seconds(record.arrival, kDecimals);
-    // Without a tier of its own: one that says no more than that somebody waits.
-    const Tier tier = record.tier.value_or(Tier::kRealtime);
+    const std::string_view tier = record.tier ? std::string_view(to_string(*record.tier)) : std::string_view();
     for (const std::string_view text :
-         {std::string_view(record.application), std::string_view(record.tenant), std::string_view(record.user),
-          std::string_view(to_string(tier)), std::string_view(record.service_class), std::string_view(record.task),
-          std::string_view(record.model), std::string_view(record.session)}) {
+         {std::string_view(record.application), std::string_view(record.tenant), std::string_view(record.user), tier,
+          std::string_view(record.service_class), std::string_view(record.task), std::string_view(record.model),
+          std::string_view(record.session)}) {
       out += ',';
       append_csv_value(out, text);
     }

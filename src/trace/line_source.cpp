@@ -11,6 +11,8 @@
 namespace takt::trace {
 namespace {
 
+constexpr std::uint64_t kMostPassedBytes = std::uint64_t{1} << 30;
+
 Error file_error(const std::string& path, int error) {
   return {ErrorCode::kIo, path + ": " + std::generic_category().message(error), {}};
 }
@@ -24,6 +26,8 @@ Result<LineSource> LineSource::open(std::string path, std::size_t max_line_bytes
   struct stat info {};
   if (::fstat(file, &info) != 0) return file_error(source.path_, errno);
   if (S_ISDIR(info.st_mode)) return file_error(source.path_, EISDIR);
+  if (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode))
+    return Error{ErrorCode::kIo, source.path_ + " is a device, and neither a file nor a pipe", {}};
   return source;
 }
 
@@ -34,6 +38,7 @@ LineSource::LineSource(LineSource&& other) noexcept
       buffer_(std::move(other.buffer_)),
       begin_(other.begin_),
       at_end_(other.at_end_),
+      passing_over_(other.passing_over_),
       whole_(other.whole_),
       number_(other.number_) {}
 
@@ -61,12 +66,20 @@ Result<bool> LineSource::fill() {
 }
 
 Result<LineSource::Got> LineSource::next(std::string_view& line) {
+  if (passing_over_) {
+    if (const Status passed = pass_over(); !passed) return passed.error();
+  }
   std::size_t searched = begin_;
   for (;;) {
     const std::size_t end = buffer_.find('\n', searched);
     const bool found = end != std::string::npos;
     const std::size_t length = (found ? end : buffer_.size()) - begin_;
-    if (length > max_line_bytes_) return pass_over();
+    if (length > max_line_bytes_) {
+      passing_over_ = !found;
+      begin_ += length + (found ? 1 : 0);
+      ++number_;
+      return Got::kTooLong;
+    }
     if (found || (at_end_ && length > 0)) {
       line = std::string_view(buffer_).substr(begin_, length);
       if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
@@ -81,15 +94,20 @@ Result<LineSource::Got> LineSource::next(std::string_view& line) {
   }
 }
 
-Result<LineSource::Got> LineSource::pass_over() {
-  ++number_;
+Status LineSource::pass_over() {
+  std::uint64_t passed = 0;
   for (;;) {
     const std::size_t end = buffer_.find('\n', begin_);
-    whole_ = end != std::string::npos;
-    begin_ = whole_ ? end + 1 : buffer_.size();
-    if (whole_ || at_end_) return Got::kTooLong;
+    const bool found = end != std::string::npos;
+    passed += (found ? end : buffer_.size()) - begin_;
+    begin_ = found ? end + 1 : buffer_.size();
+    if (found || at_end_) break;
+    if (passed > kMostPassedBytes)
+      return Error::invalid("", path_ + ":" + std::to_string(number_) + ": does not end within a gigabyte");
     if (auto more = fill(); !more) return more.error();
   }
+  passing_over_ = false;
+  return {};
 }
 
 }  // namespace takt::trace

@@ -113,7 +113,8 @@ Result<std::unique_ptr<Reader>> open_folder(const std::string& path, const ReadO
   std::vector<Segment> segments;
   std::error_code failure;
   for (fs::directory_iterator entry(path, failure), end; !failure && entry != end; entry.increment(failure)) {
-    if (entry->path().extension() != ".jsonl") continue;
+    std::error_code none;
+    if (entry->path().extension() != ".jsonl" || !entry->is_regular_file(none)) continue;
     auto head = head_of(entry->path().string(), options);
     if (!head) return head.error();
     if (*head) segments.push_back({entry->path().string(), std::move(**head)});

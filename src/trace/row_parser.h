@@ -39,4 +39,8 @@ std::unique_ptr<RowParser> make_mooncake_parser();
 Result<std::unique_ptr<RowParser>> make_csv_parser(std::string_view header);
 Result<std::unique_ptr<RowParser>> make_takt_parser(std::string_view header);
 
+// Whether a table's header has a column that only tables of requests have: then it is no other table, whatever is
+// wrong.
+bool names_requests(std::string_view header);
+
 }  // namespace takt::trace

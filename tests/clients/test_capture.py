@@ -1,16 +1,18 @@
 """What really happened, kept: `takt serve --capture` and `takt trace`."""
+import contextlib
 import json
 import os
 import pathlib
 import resource
 import signal
 import stat
+import subprocess
 import threading
 
 import openai
 import pytest
 from scrape import scrape
-from takt_process import run, wait_until
+from takt_process import BINARY, run, wait_until
 
 TRACES = pathlib.Path(os.environ.get("TAKT_TRACES_DIR", pathlib.Path(__file__).resolve().parents[3] / "shared" / "traces"))
 
@@ -302,6 +304,76 @@ def test_a_malformed_line_is_named_and_can_be_skipped(tmp_path):
     assert refused.returncode == 2 and f"{path}:3: input_tokens" in refused.stderr
     skipped = made("info", "--skip-malformed", path)
     assert "requests 2 of 3 rows" in skipped and f"1 malformed, the first: {path}:3" in skipped
+
+
+def test_a_part_that_nobody_is_in_is_no_file(table, tmp_path):
+    for part in (("--class", "nope"), ("--application", "nope"), ("--from", "1000")):
+        result = run("trace", "cut", str(table), "-o", str(tmp_path / "part"), *part)
+        assert result.returncode == 2 and f"{table}: 0 of 20 requests are kept" in result.stderr, result.stderr
+        assert not (tmp_path / "part").exists() and not (tmp_path / "part.partial").exists()
+
+
+HEADS = {"table": "arrival_s,input_tokens,output_tokens\n", "azure": "TIMESTAMP,ContextTokens,GeneratedTokens\n",
+         "burstgpt": "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"}
+
+
+@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS.keys())
+def test_a_trace_without_a_request_is_an_error_in_every_tool(head, tmp_path):
+    path = tmp_path / "t.csv"
+    for rows, flags in (("", ()), ("x,x,x\n1\n", ()), ("x,x,x\n1\n", ("--skip-malformed",))):
+        path.write_text(head + rows)
+        for tool in (("info",), ("cut", "-o", "part"), ("convert", "-o", "part"), ("anonymise", "-o", "part"),
+                     ("merge", "-o", "part"), ("split-by-class", "-o", "part")):
+            result = run("trace", *tool, str(path), *flags, cwd=tmp_path)
+            assert result.returncode == 2 and str(path) in result.stderr and not result.stdout, (tool, rows, flags)
+    assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_what_has_no_end_ends_with_a_reason(tmp_path, table):
+    for arguments in (("trace", "info", "/dev/zero"), ("trace", "anonymise", "/dev/zero", "-o", str(tmp_path / "x")),
+                      ("trace", "merge", str(table), "/dev/zero", "-o", str(tmp_path / "x")),
+                      ("replay", "/dev/zero", "http://127.0.0.1:9"), ("trace", "info", "--skip-malformed", "/dev/zero")):
+        result = run(*arguments)
+        assert result.returncode == 5 and "/dev/zero is a device" in result.stderr, (arguments, result.stderr)
+    for lengths in (("--lengths", "/dev/zero"), ("--class", "rate=1 lengths=/dev/zero")):
+        result = run("bench", "http://127.0.0.1:9", *lengths)
+        assert result.returncode == 5 and "/dev/zero is a device" in result.stderr
+    # A line that nobody ends, from a pipe.
+    with subprocess.Popen([BINARY, "trace", "info", "/dev/stdin"], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as info:
+        with contextlib.suppress(BrokenPipeError):
+            info.stdin.write(b"7" * (17 << 20))
+            info.stdin.flush()
+        assert info.wait(60) == 2 and b"/dev/stdin:1: has more than 16777216 bytes" in info.stderr.read()
+        with contextlib.suppress(BrokenPipeError):
+            info.stdin.close()
+
+
+def test_a_pipe_is_read_as_a_file_is(table):
+    with open(table) as rows_of_table:
+        piped = subprocess.run(["cat"], stdin=rows_of_table, stdout=subprocess.PIPE, check=True).stdout.decode()
+    result = run("trace", "info", "/dev/stdin", stdin=piped)
+    assert result.returncode == 0 and "requests 20 of 20 rows" in result.stdout
+
+
+def test_a_conversion_says_what_the_format_needs_and_the_trace_has_not(table, tmp_path):
+    plain = tmp_path / "plain.csv"
+    plain.write_text("arrival_s,input_tokens,output_tokens\n0,1,2\n")
+    assert "its instants stand behind 1970-01-01 00:00:00" in made("convert", plain, "-o", tmp_path / "a", "--to", "azure")
+    made("convert", plain, "-o", tmp_path / "b", "--to", "table")
+    assert (tmp_path / "b").read_text().splitlines()[1] == "0.000000,,,,,,,,,,1,2"
+    dated = tmp_path / "dated.csv"
+    dated.write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00.009930+00:00,2162,5\n")
+    assert "1970" not in made("convert", dated, "-o", tmp_path / "c", "--to", "azure")
+
+
+def test_a_number_or_a_name_that_cannot_be_is_refused_in_one_short_line(table, tmp_path):
+    for arguments, word in ((("--first", "0"), "--first"), (("--first", "-1"), "--first"), (("--first", "x"), "--first")):
+        result = run("trace", "cut", str(table), "-o", str(tmp_path / "part"), *arguments)
+        assert result.returncode == 2 and word in result.stderr and len(result.stderr) < 200, result.stderr
+    for tool in (("cut",), ("merge", str(table)), ("anonymise",), ("convert",), ("split-by-class",)):
+        result = run("trace", *tool, str(table), "-o", "-", cwd=tmp_path)
+        assert result.returncode == 2 and "--output cannot be '-'" in result.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ["table.csv"]
 
 
 def test_what_is_no_trace_is_refused_with_a_reason(tmp_path):

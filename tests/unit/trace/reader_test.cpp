@@ -1,6 +1,11 @@
 #include "trace/reader.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <utility>
 
 #include "unit/trace/read_all.h"
 #include "unit/trace/temporary_folder.h"
@@ -163,6 +168,63 @@ TEST(TraceReader, ALineAboveTheLimitIsPassedOverInBoundedMemory) {
   EXPECT_FALSE((*reader)->next()->has_value());
   EXPECT_EQ((*reader)->counts().malformed, 1);
   EXPECT_EQ((*reader)->counts().first_malformed, path + ":3: has more than 1000 bytes");
+}
+
+// What has no end is told by its first line, wherever that line stands.
+TEST(TraceReader, ALineThatIsTooLongIsRefusedBeforeItsEndIsSeen) {
+  const TemporaryFolder folder;
+  const std::string pipe = folder.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const auto& [head, line] : {std::pair<std::string, std::string>{"", ":1: "},
+                                   {"input_tokens,output_tokens\n1,1\n", ":3: "},
+                                   {"{\"timestamp\": 0, \"input_length\": 7, \"output_length\": 1}\n", ":2: "}}) {
+    // Holds the pipe open: a reader that waited for the line's end would wait for ever.
+    const int writer = ::open(pipe.c_str(), O_RDWR | O_CLOEXEC);
+    ASSERT_GE(writer, 0);
+    const std::string bytes = head + std::string(5000, '7');
+    ASSERT_EQ(::write(writer, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+    ReadOptions options;
+    options.max_line_bytes = 1000;
+    auto reader = open_trace(pipe, options);
+    std::string error = reader ? "" : reader.error().message;
+    while (error.empty()) {
+      const auto record = (*reader)->next();
+      if (!record) error = record.error().message;
+      ASSERT_TRUE(!record || record->has_value());
+    }
+    EXPECT_EQ(error, pipe + line + "has more than 1000 bytes");
+    ::close(writer);
+  }
+}
+
+TEST(TraceReader, ADeviceIsNoTrace) {
+  for (const char* device : {"/dev/zero", "/dev/null"}) {
+    const auto reader = open_trace(device);
+    ASSERT_FALSE(reader);
+    EXPECT_EQ(reader.error().code, ErrorCode::kIo);
+    EXPECT_EQ(reader.error().message, std::string(device) + " is a device, and neither a file nor a pipe");
+  }
+}
+
+// Homes have tiers where Takt has classes; a column for the class says it better, also when it says nothing.
+TEST(TraceReader, ATiersWordIsTheClassOnlyWhereThereIsNoColumnForIt) {
+  const TemporaryFolder folder;
+  const auto only = read_all(folder.write("t", "tier,input_tokens,output_tokens\nstandard,1,1\n,1,1\n"));
+  ASSERT_EQ(only.records.size(), 2) << only.error;
+  EXPECT_EQ(only.records[0].service_class, "standard");
+  EXPECT_EQ(only.records[0].tier, Tier::kRealtime);
+  EXPECT_EQ(only.records[1].service_class, "");
+  EXPECT_EQ(only.records[1].tier, std::nullopt);
+  for (const char* head : {"tier,class", "class,tier"}) {
+    const bool tier_first = head[0] == 't';
+    const auto both = read_all(
+        folder.write("t", std::string(head) + ",input_tokens,output_tokens\n" +
+                              (tier_first ? "batch,night,1,1\nbatch,,1,1\n" : "night,batch,1,1\n,batch,1,1\n")));
+    ASSERT_EQ(both.records.size(), 2) << both.error;
+    EXPECT_EQ(both.records[0].service_class, "night");
+    EXPECT_EQ(both.records[1].service_class, "");
+    EXPECT_EQ(both.records[1].tier, Tier::kBatch);
+  }
 }
 
 TEST(TraceReader, NegativeGapsAreGivenAsTheyAreAndCounted) {

@@ -82,6 +82,24 @@ TEST(TraceWriter, BurstGptAndTablesKeepWhoAndWhatFor) {
   EXPECT_EQ(written_and_read(sample(), OutputFormat::kBurstGpt).records[0].timings.ended, milliseconds(2500));
 }
 
+// A record without a fact is without it in every format that has a place for the fact.
+TEST(TraceWriter, WhatWasNotKnownIsNotKnownAfterwards) {
+  for (const OutputFormat format : {OutputFormat::kTakt, OutputFormat::kMooncake, OutputFormat::kBurstGpt,
+                                    OutputFormat::kTable, OutputFormat::kLengths}) {
+    Record bare;
+    bare.prompt_tokens = 9;
+    bare.output_tokens = 3;
+    const WholeTrace trace = written_and_read({bare}, format);
+    ASSERT_EQ(trace.records.size(), 1) << to_string(format);
+    Record read = trace.records[0];
+    EXPECT_EQ(trace.origin.wall_nanoseconds, std::nullopt) << to_string(format);
+    // A row of BurstGPT's with an answer is of a request that had one; Mooncake's ids say that nothing is shared.
+    if (format == OutputFormat::kBurstGpt) read.outcome = Outcome::kUnknown;
+    if (format == OutputFormat::kMooncake) read.blocks = {};
+    EXPECT_EQ(read, bare) << to_string(format);
+  }
+}
+
 TEST(TraceWriter, MooncakesOwnIdsStayWhatTheyWere) {
   Record record;
   record.prompt_tokens = 1100;
