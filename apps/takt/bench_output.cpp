@@ -31,9 +31,9 @@ ExitCode put_forms(const std::vector<Form>& forms, const std::string& otherwise)
 }  // namespace
 
 std::vector<OutputFile> report_files(const BenchOptions& options) {
-  return {{"--json", options.json},
-          {"--markdown", options.markdown},
-          {"--html", options.html},
+  return {{"--json", options.json, true},
+          {"--markdown", options.markdown, true},
+          {"--html", options.html, true},
           {"--records", options.records}};
 }
 
@@ -50,7 +50,7 @@ ExitCode put_report(const report::RunReport& report, const BenchOptions& options
                                    {options.markdown, markdown}},
                                   markdown);
   if (code != ExitCode::kDone) return code;
-  return report.verdict.valid() ? ExitCode::kDone : ExitCode::kFault;
+  return report.verdict.valid() && !report.capacity_stopped_at ? ExitCode::kDone : ExitCode::kFault;
 }
 
 ExitCode put_comparison(const std::string& title, const std::vector<report::NamedComparison>& comparisons,

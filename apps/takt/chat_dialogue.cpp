@@ -69,7 +69,7 @@ class Dialogue {
   // Prints the answer as it comes. What was said stays in the history, also of an answer that was stopped.
   ExitCode say(const std::string& message);
   ExitCode report(ExitCode code, const Error& error) const;
-  void show(std::string_view text) { written_ = put(text, stdout) && written_; }
+  void show(std::string_view text);
 
   const ServerAddress server_;
   const AnswerSettings settings_;
@@ -78,8 +78,15 @@ class Dialogue {
   LineReader lines_{STDIN_FILENO};
   std::vector<ChatMessage> messages_;
   bool written_ = true;
+  bool reader_left_ = false;  // why it was not written
   bool ended_ = false;
 };
+
+void Dialogue::show(std::string_view text) {
+  if (!written_ || put(text, stdout)) return;
+  written_ = false;
+  reader_left_ = errno == EPIPE;
+}
 
 void Dialogue::reset() {
   messages_.clear();
@@ -134,6 +141,9 @@ ExitCode Dialogue::say(const std::string& message) {
       ask(server_, messages_, settings_, on_text, [&] { return interrupts.load() != before || !written_; });
   show(shown.finish());
   if (begun || interactive_) show("\n");
+  // Whoever read has all that was wanted.
+  ended_ = ended_ || reader_left_;
+  if (reader_left_) return ExitCode::kDone;
   if (!written_) return fail(ExitCode::kFile, {ErrorCode::kIo, "the answer could not be written", {}});
   if (!answer) {
     messages_.pop_back();

@@ -27,7 +27,9 @@ struct Arguments {
 };
 
 ExitCode exit_code(int code) {
-  return code == 0 ? ExitCode::kDone : ExitCode::kFault;
+  // A reader that has gone has all that it wants.
+  const bool reader_left = std::cout.bad() && errno == EPIPE;
+  return code == 0 || reader_left ? ExitCode::kDone : ExitCode::kFault;
 }
 
 // The vocabulary of a file or of a scripted model.

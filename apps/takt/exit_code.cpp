@@ -37,7 +37,12 @@ ExitCode print(std::string_view text) {
   errno = 0;
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
     return ExitCode::kDone;
+  if (errno == EPIPE) return ExitCode::kDone;
   return fail(ExitCode::kFile, {ErrorCode::kIo, "standard output: " + std::generic_category().message(errno), {}});
+}
+
+bool output_is_closed() {
+  return std::ferror(stdout) != 0;
 }
 
 }  // namespace takt::app

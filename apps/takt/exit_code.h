@@ -19,7 +19,10 @@ enum class ExitCode : int {
 // One line on standard error, then the code.
 ExitCode fail(ExitCode code, const Error& error);
 
-// Writes all of a text to standard output; kFile, with its line, when that cannot be done.
+// Writes all of a text to standard output; kFile, with its line, when that cannot be done. A reader that has gone has
+// all that it wants: that is no error.
 ExitCode print(std::string_view text);
+// What would still be printed comes to nobody.
+bool output_is_closed();
 
 }  // namespace takt::app

@@ -18,6 +18,7 @@ Error output_error(const std::string& path) {
 }
 
 bool same_file(const std::string& a, const std::string& b) {
+  if (a == "-" || b == "-") return a == b;
   std::error_code error;
   if (std::filesystem::equivalent(a, b, error)) return true;
   const auto full = [&](const std::string& path) { return std::filesystem::weakly_canonical(path, error); };
@@ -33,6 +34,9 @@ Status check_outputs(const std::vector<OutputFile>& outputs, const std::vector<s
   }
   for (const auto& output : outputs) {
     if (output.path.empty()) continue;
+    if (output.path == "-" && !output.may_be_standard_output)
+      return Error::invalid(output.option,
+                            output.option + " cannot be '-', standard output: name a file (./- is one of that name)");
     for (const auto& other : taken) {
       if (same_file(output.path, other.path))
         return Error::invalid(output.option,

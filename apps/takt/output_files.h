@@ -9,12 +9,13 @@
 namespace takt::app {
 
 struct OutputFile {
-  std::string option;  // "--json"
-  std::string path;    // empty: not asked for; "-": standard output
+  std::string option;                   // "--json"
+  std::string path;                     // empty: not asked for
+  bool may_be_standard_output = false;  // by the name "-"
 };
 
 // The files to be written are different ones, and none is an input, whatever names they go by. Empty inputs are none.
-// Errors: kInvalidArgument, naming both.
+// No file is called "-" by mistake. Errors: kInvalidArgument, naming both, or the one.
 Status check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs);
 
 // Whole or not at all: under another name first. Errors: kIo.

@@ -59,15 +59,15 @@ bool has_range(const Arguments& arguments) {
   return arguments.from > 0 || arguments.to > 0;
 }
 
-// Calls `take` for every step of the range. Errors: those of the log.
+// Calls `take` for every step of the range until it says that it has enough. Errors: those of the log.
 Status for_each_step(Log log, const Arguments& arguments, const StepRange& range, bool with_cells,
-                     const std::function<void(StepView&)>& take) {
+                     const std::function<bool(StepView&)>& take) {
   StepHistory history(std::move(log), ModelIndex(arguments.model), with_cells ? std::optional(range) : std::nullopt);
   for (;;) {
     auto step = history.next();
     if (!step) return step.error();
     if (!step->has_value()) return {};
-    if (range.contains((*step)->plan.id)) take(**step);
+    if (range.contains((*step)->plan.id) && !take(**step)) return {};
   }
 }
 
@@ -81,6 +81,7 @@ ExitCode write_stream(const std::string& path, const std::function<bool(std::FIL
 }
 
 ExitCode write_text(const std::string& path, const std::string& text) {
+  if (path == "-") return print(text);
   const auto status = write_file(path, text);
   return status ? ExitCode::kDone : fail(ExitCode::kFile, status.error());
 }
@@ -96,7 +97,8 @@ ExitCode draw(Log log, const Arguments& arguments) {
   }
   std::vector<StepView> steps;
   const auto status = for_each_step(std::move(log), arguments, range, true, [&](StepView& step) {
-    if (steps.size() < kMostColumns) steps.push_back(std::move(step));
+    steps.push_back(std::move(step));
+    return steps.size() < kMostColumns;
   });
   if (!status) return fail_reading(status.error());
   if (steps.empty()) return fail(ExitCode::kUsage, Error::invalid("", "the log has no step to draw there"));
@@ -112,8 +114,10 @@ ExitCode write_trace(Log log, const Arguments& arguments) {
   Status status;
   const auto code = write_stream(arguments.perfetto, [&](std::FILE* out) {
     StepTrace trace(out, process);
-    status = for_each_step(std::move(log), arguments, chosen_range(arguments), true,
-                           [&](StepView& step) { trace.add(step); });
+    status = for_each_step(std::move(log), arguments, chosen_range(arguments), true, [&](StepView& step) {
+      trace.add(step);
+      return true;
+    });
     return trace.finish();
   });
   return status ? code : fail_reading(status.error());
@@ -134,6 +138,7 @@ ExitCode print_table(Log log, const Arguments& arguments) {
     table += step_table_row(step);
     marks = marks || step.plan.beat_overrun;
     flush(kPrintBytes);
+    return code == ExitCode::kDone && !output_is_closed();
   });
   if (marks) table += step_table_legend();
   flush(0);
@@ -154,7 +159,8 @@ std::vector<Output> wanted_outputs(const Arguments& arguments) {
 
 ExitCode run_steps(const Arguments& arguments) {
   const auto status = check_outputs(
-      {{"--svg", arguments.svg}, {"--html", arguments.html}, {"--perfetto", arguments.perfetto}}, {arguments.log});
+      {{"--svg", arguments.svg, true}, {"--html", arguments.html, true}, {"--perfetto", arguments.perfetto}},
+      {arguments.log});
   if (!status) return fail(ExitCode::kUsage, status.error());
   if (arguments.to > 0 && arguments.from > arguments.to)
     return fail(ExitCode::kUsage, Error::invalid("", "--from " + std::to_string(arguments.from) + " is after --to " +
@@ -174,12 +180,14 @@ void add_steps_command(CLI::App& app, ChosenCommand& chosen) {
       app.add_subcommand("steps", "Look at a step log (takt serve --step-log FILE): a table, a picture, a replay");
   auto arguments = std::make_shared<Arguments>();
   command->add_option("log", arguments->log, "The log's newest file; older ones beside it are read too")->required();
-  auto* svg = command->add_option("--svg", arguments->svg, "Draw a picture: rows are sequences, columns steps");
+  auto* svg = command->add_option("--svg", arguments->svg,
+                                  "Draw a picture: rows are sequences, columns steps ('-': to standard output)");
   auto* html = command->add_option("--html", arguments->html, "The picture on a page, with the table");
   auto* trace =
       command->add_option("--perfetto", arguments->perfetto, "Write a trace for ui.perfetto.dev or chrome://tracing");
-  auto* from = command->add_option("--from", arguments->from, "First step")->check(CLI::PositiveNumber);
-  auto* to = command->add_option("--to", arguments->to, "Last step")->check(CLI::PositiveNumber);
+  const auto step_number = CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40U);
+  auto* from = command->add_option("--from", arguments->from, "First step")->check(step_number);
+  auto* to = command->add_option("--to", arguments->to, "Last step")->check(step_number);
   command->add_option("--model", arguments->model, "Which of several models, from 0 on")->check(CLI::Range(0, 1023));
   command
       ->add_flag("--replay", arguments->replay,

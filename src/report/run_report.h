@@ -30,8 +30,9 @@ struct RunReport {
   // Where a capacity was searched for: `run` is the one at the highest rate that was carried.
   std::vector<measure::RateTrial> trials;
   std::optional<double> capacity;
-  bool capacity_is_bounded = false;     // false: no rate that was tried was too much
-  measure::Interval capacity_interval;  // only when bounded
+  bool capacity_is_bounded = false;           // false: no rate that was tried was too much
+  measure::Interval capacity_interval;        // only when bounded
+  std::optional<double> capacity_stopped_at;  // no run at this rate was valid: the search ended there
   double wanted_attainment = 0.9;
 };
 

@@ -1,13 +1,15 @@
 """What cannot be served or used: one clear line, and an exit code other than 0."""
+import contextlib
 import json
 import os
 import pathlib
 import resource
 import shutil
+import subprocess
 import tempfile
 
 import pytest
-from takt_process import run, wait_until
+from takt_process import BINARY, run, wait_until
 
 NOT_FINITE = "tensor output.weight: holds a value that is not finite (NaN or infinity)"
 
@@ -105,6 +107,34 @@ def test_a_report_that_cannot_be_written_is_one_clear_line(tmp_path, tiny_model,
         assert "No space left" in one_line_of_error(run(*arguments, stdout=full), 5)
     with open(tmp_path / "report", "w") as limited:
         assert "File too large" in one_line_of_error(run(*arguments, stdout=limited, preexec_fn=limit_files(100)), 5)
+
+
+# As `takt ... | head -1`, and a reader that reads nothing at all.
+@pytest.mark.parametrize("lines", [0, 1])
+def test_a_reader_that_leaves_is_no_error_of_any_command_that_prints(start, tmp_path, tiny_model, lines):
+    server = start("--step-log", str(tmp_path / "steps"), model="fake:length=3000,context=9000,blocks=2000")
+    server.post("/v1/completions", {"prompt": "x", "max_tokens": 3000})
+    report, trace = tmp_path / "report.json", tmp_path / "trace.csv"
+    trace.write_text("input_tokens,output_tokens\n1,2\n")
+    measured = run("bench", server.url, "--rate", "50", "--requests", "20", "--warm-up", "0", "--output", "3", "--quiet", "--json", str(report))
+    assert measured.returncode == 0, measured.stderr
+    for arguments, typed in ((["steps", str(tmp_path / "steps")], ""), (["steps", str(tmp_path / "steps"), "--html", "-"], ""),
+                             (["inspect", tiny_model], ""), (["inspect", "--json", tiny_model], ""), (["serve", "--print-config"], ""),
+                             (["explain", "--url", server.url, "--slowest", "3"], ""), (["trace", "info", *[str(trace)] * 3], ""),
+                             (["bench", "compare", str(report), str(report)], ""),
+                             (["bench", server.url, "--rate", "50", "--requests", "5", "--warm-up", "0", "--output", "3", "--quiet"], ""),
+                             (["debug", "tokenize", "--model", "fake:"], '{"text": "Hi"}\n' * 20000), (["--help"], ""),
+                             (["chat", "--port", str(server.port)], "Hi\n" * 3)):
+        with subprocess.Popen([BINARY, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            for _ in range(lines):
+                process.stdout.readline()
+            process.stdout.close()
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(typed.encode())
+                process.stdin.close()
+            code, said = process.wait(60), process.stderr.read().decode()
+        assert code == 0, (arguments, said)
+        assert "roken pipe" not in said and not said.startswith("takt:"), (arguments, said)
 
 
 def test_a_step_log_without_room_for_its_first_line_is_one_clear_line(tmp_path):

@@ -125,6 +125,17 @@ def test_only_regular_files_are_read(tmp_path):
             assert told.returncode == 5 and "is not a regular file" in told.stderr, told
 
 
+def test_a_picture_goes_to_standard_output_where_that_is_asked_for_and_a_trace_to_a_file(log, tmp_path):
+    drawn = run("steps", str(log), "--svg", "-", cwd=tmp_path)
+    assert drawn.returncode == 0 and drawn.stdout.startswith("<svg")
+    refused = run("steps", str(log), "--perfetto", "-", cwd=tmp_path)
+    assert refused.returncode == 2 and "--perfetto cannot be '-'" in refused.stderr
+    assert not list(tmp_path.iterdir())
+    for limit in ("--from", "--to"):
+        refused = run("steps", str(log), limit, "0")
+        assert refused.returncode == 2 and limit in refused.stderr and len(refused.stderr) < 200
+
+
 def test_a_pipe_that_nobody_empties_changes_no_answer(start, connect, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
