@@ -31,6 +31,7 @@ struct Arguments {
   std::string profile;
   std::uint32_t people = 4;
   double length_factor = 1.0;
+  bool keep_long = false;
   bool find_capacity = false;
   double attainment = 0.9;
   std::uint32_t most_tries = 10;
@@ -161,6 +162,7 @@ Result<report::RunReport> find_capacity(BenchSession& session, const Arguments& 
       {.attainment = arguments.attainment, .first_rate = base, .most_tries = arguments.most_tries});
   std::optional<report::RunReport> best;
   std::optional<report::RunReport> last;
+  std::string why_stopped;
   while (const auto rate = search.next_rate()) {
     auto report = run_once(session, arguments, classes, *rate / base, report::number_text(*rate) + " requests/s");
     if (!report) return report;
@@ -169,16 +171,14 @@ Result<report::RunReport> find_capacity(BenchSession& session, const Arguments& 
       break;
     }
     const auto& verdict = report->verdict;
-    measure::RateTrial trial{*rate,
-                             verdict.overall.goodput.attainment().value_or(0.0),
-                             verdict.overall.attainment,
-                             0.0,
-                             verdict.saturation.saturated,
-                             verdict.valid()};
+    const auto attainment = verdict.overall.goodput.attainment();
+    measure::RateTrial trial{*rate, attainment.value_or(0.0),     verdict.overall.attainment,
+                             0.0,   verdict.saturation.saturated, verdict.valid() && attainment.has_value()};
     if (verdict.window_seconds > 0.0)
       trial.goodput = verdict.overall.goodput.requests_per_second(from_seconds(verdict.window_seconds));
     const auto before = search.capacity();
     search.note(trial);
+    if (search.stopped_at()) why_stopped = verdict.valid() ? "no request was judged" : verdict.faults.front();
     if (search.capacity() != before) best = *report;
     last = std::move(*report);
   }
@@ -188,7 +188,10 @@ Result<report::RunReport> find_capacity(BenchSession& session, const Arguments& 
   report.capacity = search.capacity();
   report.capacity_is_bounded = search.is_bounded();
   report.capacity_interval = search.interval();
+  report.capacity_stopped_at = search.stopped_at();
   report.wanted_attainment = arguments.attainment;
+  if (const auto at = search.stopped_at())
+    report.warnings.push_back("at " + report::number_text(*at) + " requests/s " + why_stopped);
   return report;
 }
 
@@ -206,11 +209,16 @@ ExitCode run_bench(const Arguments& arguments) {
   if (const auto status = check_outputs(report_files(arguments.common), input_files(arguments, *classes)); !status)
     return fail(ExitCode::kUsage, status.error());
   // What cannot be made is said before anybody is asked.
-  if (const auto made = load::make_load(*classes, {.span = from_seconds(kUsualDuration)});
-      !made && arguments.profile.empty())
-    return fail(ExitCode::kUsage, made.error());
+  const bool own_load = arguments.profile.empty();
+  const auto made = load::make_load(*classes, {.span = from_seconds(kUsualDuration)});
+  if (own_load && !made) return fail(exit_code_of(made.error()), made.error());
   auto session = BenchSession::open(arguments.common);
   if (!session) return fail(exit_code_of(session.error()), session.error());
+  const auto most_tokens = (*session)->server().most_tokens;
+  if (own_load && most_tokens && !arguments.keep_long) {
+    if (const auto fits = load::check_context(*made, *most_tokens); !fits)
+      return fail(exit_code_of(fits.error()), fits.error());
+  }
   auto report = !arguments.profile.empty() ? run_home(**session, arguments)
                 : arguments.find_capacity  ? find_capacity(**session, arguments, *classes)
                                            : run_once(**session, arguments, *classes, 1.0, "");
@@ -221,14 +229,14 @@ ExitCode run_bench(const Arguments& arguments) {
 // What describes the one class of a load that has no classes of its own.
 std::vector<CLI::Option*> add_class_options(CLI::App& command, load::ClassSettings& one) {
   auto* rate = command.add_option("--rate", one.rate, "Requests per second (1 where nothing is said)")
-                   ->check(number_in(0.0, 1e6))
+                   ->check(number_in(1e-6, 1e6))
                    ->default_str("");
   auto* arrivals = command.add_option(
       "--arrivals", one.arrivals,
       "poisson, even, gamma:BURSTINESS, onoff:OFF_RATE,ON_S,OFF_S, ramp:TO_RATE, steps:R,R,..., burst");
   auto* users =
       command.add_option("--users", one.users, "A closed load instead: so many people, each waiting for the answer")
-          ->check(CLI::Range(0, 100'000));
+          ->check(CLI::Range(1, 100'000));
   auto* think = command.add_option("--think", one.think, "Seconds between answer and next request, or exp:MEAN");
   auto* turns = command.add_option("--turns", one.turns, "Of a conversation, each with all before it")
                     ->check(CLI::Range(1, 1000));
@@ -261,6 +269,8 @@ void add_load_options(CLI::App& command, Arguments& arguments) {
   command.add_option("--length-factor", arguments.length_factor, "Of the household's lengths")
       ->check(number_in(0.001, 100.0))
       ->needs(profile);
+  command.add_flag("--keep-long", arguments.keep_long, "Also where prompt and answer are more than the server takes")
+      ->excludes(profile);
   auto* search =
       command
           .add_flag("--find-capacity", arguments.find_capacity, "Search for the highest rate with enough attainment")

@@ -112,7 +112,7 @@ Result<std::unique_ptr<BenchSession>> BenchSession::open(const BenchOptions& opt
   probe.patience = std::min(probe.patience, from_seconds(options.timeout_seconds));
   if (options.tokenizer) {
     auto count = local_tokenizer(*options.tokenizer);
-    if (!count) return count.error();
+    if (!count) return Error::invalid("--tokenizer", "--tokenizer: " + count.error().message);
     probe.local_tokenizer = std::move(*count);
     probe.local_tokenizer_name = "the tokenizer of " + *options.tokenizer;
   }

@@ -214,6 +214,7 @@ void LoadRun::Work::ask(std::size_t which) {
   PlannedRequest plan;
   plan.class_index = load.class_index;
   plan.application = load.application;
+  plan.tenant = load.tenant;
   plan.prompt_tokens = load.prompt(draw);
   plan.output_tokens = load.output(draw);
   plan.text_seed = load.seed ^ ((draw + 1) * 0x9E3779B97F4A7C15ULL);

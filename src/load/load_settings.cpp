@@ -96,10 +96,18 @@ const std::map<std::string_view, Setter>& setters() {
   return kSetters;
 }
 
-Result<DrawTokens> token_draw(std::string_view field, const std::string& text, std::uint64_t seed) {
+Result<trace::LengthDistribution> read_lengths(std::string_view field, const std::string& text) {
   auto lengths = trace::LengthDistribution::parse(text);
   if (!lengths) return Error::invalid(std::string(field), std::string(field) + ": " + lengths.error().message);
-  return DrawTokens([lengths = *lengths, seed](std::uint64_t n) { return lengths.draw(seed, n); });
+  return lengths;
+}
+
+DrawTokens token_draw(const trace::LengthDistribution& lengths, std::uint64_t seed) {
+  return [lengths, seed](std::uint64_t n) { return lengths.draw(seed, n); };
+}
+
+std::uint32_t sure_length(const trace::LengthDistribution& lengths) {
+  return lengths.has_longest() ? lengths.most() : lengths.least();
 }
 
 // "2", or "exp:2" for an exponential of that mean.
@@ -124,10 +132,12 @@ LoadClass load_class(const ClassSettings& settings) {
           {target(settings.ttft), target(settings.itl), target(settings.tpot), target(settings.end_to_end)}};
 }
 
-// Seeds of what is drawn for one class.
+// What is drawn for one class.
 struct ClassDraws {
   DrawTokens prompt;
   DrawTokens output;
+  LongestRequest longest;
+  std::optional<std::uint32_t> longest_prompt;  // empty: prompts have no end
 };
 
 Result<ClassDraws> trace_draws(const std::string& file, std::uint64_t seed) {
@@ -136,8 +146,11 @@ Result<ClassDraws> trace_draws(const std::string& file, std::uint64_t seed) {
   auto pairs = trace::lengths_of(**reader, seed);
   if (!pairs) return pairs.error();
   const std::shared_ptr<const trace::LengthSource> shared = std::move(*pairs);
+  const trace::Lengths longest = shared->longest();
   return ClassDraws{[shared](std::uint64_t n) { return shared->draw(n).prompt_tokens; },
-                    [shared](std::uint64_t n) { return shared->draw(n).output_tokens; }};
+                    [shared](std::uint64_t n) { return shared->draw(n).output_tokens; },
+                    {longest.prompt_tokens, longest.output_tokens},
+                    longest.prompt_tokens};
 }
 
 Result<ClassDraws> class_draws(const ClassSettings& settings, std::uint64_t seed) {
@@ -148,30 +161,51 @@ Result<ClassDraws> class_draws(const ClassSettings& settings, std::uint64_t seed
                                            " has lengths and prompt or output: the lengths are a trace's or drawn");
     return trace_draws(settings.lengths, seed + 1);
   }
-  auto prompt = token_draw("prompt", settings.prompt, seed + 1);
+  const auto prompt = read_lengths("prompt", settings.prompt);
   if (!prompt) return prompt.error();
-  auto output = token_draw("output", settings.output, seed + 2);
+  const auto output = read_lengths("output", settings.output);
   if (!output) return output.error();
-  return ClassDraws{std::move(*prompt), std::move(*output)};
+  return ClassDraws{token_draw(*prompt, seed + 1),
+                    token_draw(*output, seed + 2),
+                    {sure_length(*prompt), sure_length(*output)},
+                    prompt->has_longest() ? std::optional(prompt->most()) : std::nullopt};
+}
+
+// What would be said in vain, or cannot be, of a class.
+Status check_class(const ClassSettings& settings) {
+  const ClassSettings untouched;
+  const std::string of = "class " + settings.name;
+  if ((settings.rate > 0.0) == (settings.users > 0) && settings.arrivals != "burst")
+    return Error::invalid("rate", of + " needs either a rate (open load) or users (closed load)");
+  if (settings.users == 0 && (settings.turns > 1 || settings.think != untouched.think))
+    return Error::invalid("users", of + " has turns or a think time, and no users: only a closed load has those");
+  if (settings.users > 0 && (settings.cancel_share > 0.0 || settings.arrivals != untouched.arrivals))
+    return Error::invalid("users", of + " has users, and arrivals or cancellations: only an open load has those");
+  return {};
 }
 
 Status add_class(Load& load, std::vector<std::unique_ptr<RequestSource>>& sources, const ClassSettings& settings,
                  const LoadPlan& plan) {
   const auto index = static_cast<std::uint32_t>(load.classes.size());
   const std::uint64_t seed = plan.seed * 1'000'003U + index * 101U;
-  if ((settings.rate > 0.0) == (settings.users > 0) && settings.arrivals != "burst")
-    return Error::invalid("rate", "class " + settings.name + " needs either a rate (open load) or users (closed load)");
+  if (const Status sound = check_class(settings); !sound) return sound;
   auto draws = class_draws(settings, seed);
   if (!draws) return draws.error();
   load.classes.push_back(load_class(settings));
+  load.longest.push_back(draws->longest);
   if (settings.users > 0) {
+    load.longest.back().prompt += settings.shared_prefix;
     auto think = think_draw(settings.think, seed + 3);
     if (!think) return think.error();
     load.closed.push_back({index, settings.users, std::max(settings.turns, 1U), std::move(draws->prompt),
                            std::move(draws->output), std::move(*think), settings.application, seed,
-                           settings.shared_prefix});
+                           settings.shared_prefix, settings.tenant});
     return {};
   }
+  if (draws->longest_prompt && settings.shared_prefix > *draws->longest_prompt)
+    return Error::invalid(
+        "shared_prefix", "class " + settings.name + ": the shared prefix of " + std::to_string(settings.shared_prefix) +
+                             " tokens is longer than its longest prompt, of " + std::to_string(*draws->longest_prompt));
   auto arrivals = make_arrivals({.words = settings.arrivals,
                                  .rate = settings.rate * plan.rate_factor,
                                  .rate_factor = plan.rate_factor,
@@ -235,6 +269,18 @@ Result<Load> make_load(const std::vector<ClassSettings>& classes, const LoadPlan
   }
   if (!sources.empty()) load.source = merge_sources(std::move(sources));
   return load;
+}
+
+Status check_context(const Load& load, std::uint32_t most_tokens) {
+  for (std::size_t i = 0; i < load.longest.size(); ++i) {
+    const LongestRequest& longest = load.longest[i];
+    if (longest.prompt + longest.output <= most_tokens) continue;
+    return Error::invalid("prompt",
+                          "class " + load.classes[i].name + " asks for prompts of " + std::to_string(longest.prompt) +
+                              " and answers of " + std::to_string(longest.output) + " tokens, the server takes " +
+                              std::to_string(most_tokens) + " together (--keep-long sends them all the same)");
+  }
+  return {};
 }
 
 std::string describe_arrivals(const ClassSettings& settings, double rate_factor) {

@@ -28,7 +28,7 @@ struct ClassSettings {
   std::string prompt = "256";  // tokens: trace/lengths.h
   std::string output = "128";
   std::string lengths;              // a trace's file, whose pairs of lengths are drawn instead of the two above
-  std::uint32_t shared_prefix = 0;  // tokens that all prompts begin with
+  std::uint32_t shared_prefix = 0;  // tokens that all prompts begin with; of a closed load a message before them
   double cancel_share = 0.0;
   double cancel_after = 1.0;                          // seconds
   std::optional<double> ttft, itl, tpot, end_to_end;  // targets in seconds
@@ -44,8 +44,15 @@ Result<std::vector<ClassSettings>> read_load_file(const std::string& path);
 // Targets that were not given, by the class's name: those that Takt's own classes promise.
 void add_usual_targets(ClassSettings& settings);
 
+// How long requests of a class become, in tokens. Of a distribution that has no end: how long they are at least.
+struct LongestRequest {
+  std::uint64_t prompt = 0;
+  std::uint64_t output = 0;
+};
+
 struct Load {
   std::vector<LoadClass> classes;
+  std::vector<LongestRequest> longest;    // of each class; of conversations the first turn
   std::unique_ptr<RequestSource> source;  // null: closed loads only
   std::vector<ClosedLoad> closed;
 };
@@ -59,6 +66,10 @@ struct LoadPlan {
   std::uint64_t seed = 1;
 };
 Result<Load> make_load(const std::vector<ClassSettings>& classes, const LoadPlan& plan);
+
+// Whether every request is one that a server takes, which takes so many tokens of prompt and answer together. Errors:
+// kInvalidArgument, field "prompt": a class that asks for more.
+Status check_context(const Load& load, std::uint32_t most_tokens);
 
 // For a report: "poisson, 2 requests/s".
 std::string describe_arrivals(const ClassSettings& settings, double rate_factor);

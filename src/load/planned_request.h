@@ -63,7 +63,8 @@ struct ClosedLoad {
   DrawDuration think;
   std::string application;
   std::uint64_t seed = 1;
-  std::uint32_t shared_prefix_tokens = 0;  // leading tokens that all conversations have in common
+  std::uint32_t shared_prefix_tokens = 0;  // of a system message that all conversations begin with
+  std::string tenant = {};
 };
 
 }  // namespace takt::load

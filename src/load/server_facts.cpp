@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "load/answer_events.h"
+#include "load/http_status.h"
 
 namespace takt::load {
 namespace {
@@ -33,10 +34,24 @@ std::optional<std::uint32_t> unsigned_at(const json::value& root, const char* po
   return error ? std::nullopt : std::optional(number);
 }
 
-std::string message_of(const PlainAnswer& answer) {
+constexpr std::size_t kMostShownBytes = 200;
+
+bool asks_for_a_key(const PlainAnswer& answer) {
+  return answer.status == http_status::kUnauthorized || answer.status == http_status::kForbidden;
+}
+
+// What an answer without a completion says about who gave it.
+Error refusal_error(const PlainAnswer& answer) {
   const auto event = read_answer_event(answer.body, false);
-  const std::string words = event && event->error ? *event->error : answer.body.substr(0, 200);
-  return "the server answers " + std::to_string(answer.status) + ": " + words;
+  const bool in_its_words = event && event->error;
+  const std::string message = "the server answers " + std::to_string(answer.status) + ": " +
+                              (in_its_words ? *event->error : answer.body.substr(0, kMostShownBytes));
+  if (asks_for_a_key(answer)) return Error::invalid("api_key", message);
+  if (!in_its_words && answer.status < http_status::kFirstServerError)
+    return {ErrorCode::kUnavailable, "this is no server of the OpenAI API: " + message, "url"};
+  if (answer.status == http_status::kTooManyRequests || answer.status >= http_status::kFirstServerError)
+    return {ErrorCode::kUnavailable, message, "url"};
+  return Error::invalid(answer.status == http_status::kNotFound ? "model" : "", message);
 }
 
 std::string setting_value(const json::value& value) {
@@ -79,11 +94,12 @@ class Probe {
     if (answer.status == 0 || answer.failure == Failure::kTimeout)
       return Error{ErrorCode::kUnavailable,
                    "no answer (" + std::string(to_string(answer.failure)) + ": " + answer.detail + ")", "url"};
-    if (answer.status == 401 || answer.status == 403) return Error::invalid("api_key", message_of(answer));
+    if (asks_for_a_key(answer)) return refusal_error(answer);
     const auto root = parse_json(answer.body);
     boost::system::error_code error;
     const auto* list = root.find_pointer("/data", error);
-    if (answer.status != 200 || list == nullptr || !list->is_array()) return {};  // not every server has the path
+    if (answer.status != http_status::kOk || list == nullptr || !list->is_array())
+      return {};  // not every server has the path
     for (const auto& entry : list->get_array()) {
       const auto* id = entry.find_pointer("/id", error);
       if (id == nullptr || !id->is_string()) continue;
@@ -122,25 +138,29 @@ class Probe {
     if (!facts_.form.model.empty()) body["model"] = facts_.form.model;
     const auto answer = post(path, json::serialize(body));
     const auto root = parse_json(answer.body);
-    if (answer.status != 200) return Error{ErrorCode::kUnsupported, "the server has no tokenizer to ask", {}};
+    if (answer.status != http_status::kOk)
+      return Error{ErrorCode::kUnavailable, "the server has no tokenizer to ask", "url"};
     if (unsigned_at(root, "/max_model_len") && unsigned_at(root, "/count") && std::string_view(path) == "/v1/tokenize")
       facts_.is_takt = true;
     if (const auto count = unsigned_at(root, "/count")) return *count;
     boost::system::error_code error;
     const auto* tokens = root.find_pointer("/tokens", error);
     if (tokens == nullptr || !tokens->is_array())
-      return Error{ErrorCode::kUnsupported, "the server's tokenizer does not answer as expected", {}};
+      return Error{ErrorCode::kUnavailable, "the server's tokenizer does not answer as expected", "url"};
     return static_cast<std::uint32_t>(tokens->get_array().size());
   }
 
-  Result<AnswerEvent> complete(const RequestForm& form, const std::string& text) {
-    const auto answer = post(target_of(form.endpoint), request_body(form, {{"user", text}}, kProbeAnswer));
+  PlainAnswer ask(const RequestForm& form, const std::string& text) {
+    return post(target_of(form.endpoint), request_body(form, {{"user", text}}, kProbeAnswer));
+  }
+
+  static Result<AnswerEvent> completion_of(const PlainAnswer& answer) {
     if (answer.failure != Failure::kNone)
       return Error{ErrorCode::kUnavailable, "a short request fails: " + answer.detail, "url"};
-    if (answer.status != 200) return Error::invalid("", message_of(answer));
+    if (answer.status != http_status::kOk) return refusal_error(answer);
     auto event = read_answer_event(answer.body, false);
     if (!event || !event->has_token)
-      return Error{ErrorCode::kUnsupported, "the server's answer is no completion", "url"};
+      return Error{ErrorCode::kUnavailable, "this is no server of the OpenAI API: its answer is no completion", "url"};
     return event;
   }
 
@@ -156,13 +176,14 @@ class Probe {
       form.stream = false;
       form.force_length = variant.force;
       form.new_limit_name = variant.new_name;
-      last = complete(form, text);
+      const auto answer = ask(form, text);
+      last = completion_of(answer);
       if (last) {
         facts_.form.force_length = variant.force;
         facts_.form.new_limit_name = variant.new_name;
-        return last;
       }
-      if (last.error().code != ErrorCode::kInvalidArgument) return last;
+      // Other words change nothing of an answer that is none, nor of a key.
+      if (answer.failure != Failure::kNone || answer.status == http_status::kOk || asks_for_a_key(answer)) return last;
     }
     return last;
   }
@@ -180,7 +201,7 @@ class Probe {
     if (!counted) {
       RequestForm form = facts_.form;
       form.stream = false;
-      const auto second = complete(form, writer.write(kProbeSeed, kLongProbeTokens));
+      const auto second = completion_of(ask(form, writer.write(kProbeSeed, kLongProbeTokens)));
       if (!second) return second.error();
       per_word = (static_cast<double>(second->prompt_tokens.value_or(0)) - *first->prompt_tokens) /
                  (kLongProbeTokens - kProbeTokens);
@@ -202,7 +223,7 @@ std::vector<std::pair<std::string, std::string>> read_settings(Transport& transp
   std::vector<std::pair<std::string, std::string>> settings;
   const auto answer =
       exchange(transport, {.method = "GET", .target = "/admin/config", .body = {}, .headers = {}}, patience);
-  if (answer.status != 200) return settings;
+  if (answer.status != http_status::kOk) return settings;
   const auto root = parse_json(answer.body);
   const auto* options = root.is_object() ? root.get_object().if_contains("options") : nullptr;
   if (options == nullptr || !options->is_object()) return settings;

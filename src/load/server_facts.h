@@ -36,8 +36,9 @@ struct ProbeOptions {
   Duration patience{std::chrono::seconds(120)};  // for one answer
 };
 
-// Asks for the models and the tokenizer, and sends one or two short requests. Errors: kUnavailable (nobody answers),
-// kInvalidArgument (it refuses: its own words), kUnsupported (what it answers is not the OpenAI API).
+// Asks for the models and the tokenizer, and sends one or two short requests. Errors: kUnavailable, field "url": nobody
+// answers, what answers is no server of the OpenAI API, or it cannot now (429, 5xx). kInvalidArgument: it refuses what
+// was said, in its own words; field "api_key" (401, 403), "model" (404) or none.
 Result<ServerFacts> learn_about_server(Transport& transport, const ProbeOptions& options);
 
 // The settings of a Takt server as they are now; empty where it does not show them.

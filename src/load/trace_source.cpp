@@ -9,6 +9,7 @@
 namespace takt::load {
 namespace {
 
+constexpr std::size_t kMostClasses = 256;        // a report has a row for each
 constexpr std::uint32_t kRoomAfterCancel = 256;  // tokens that a cancelled answer would still have had, where not known
 
 std::string class_name(const trace::Record& record) {
@@ -60,15 +61,17 @@ class TraceSource final : public RequestSource {
     if (output == 0) return drop("no output length");
     if (options_.most_tokens && std::uint64_t{record.prompt_tokens} + output > *options_.most_tokens)
       return drop("longer than the server's context");
+    const auto class_index = class_of(record);
+    if (!class_index) return drop("of a class beyond the first 256");
     ++counts_.kept;
-    return plan(record, output);
+    return plan(record, output, *class_index);
   }
 
-  PlannedRequest plan(const trace::Record& record, std::uint32_t output) {
+  PlannedRequest plan(const trace::Record& record, std::uint32_t output, std::uint32_t class_index) {
     PlannedRequest request;
     if (!origin_) origin_ = record.arrival;
     request.at = record.arrival - *origin_;
-    request.class_index = class_of(record);
+    request.class_index = class_index;
     request.prompt_tokens = record.prompt_tokens;
     request.output_tokens = output;
     request.block_tokens = record.blocks.block_tokens;
@@ -85,11 +88,13 @@ class TraceSource final : public RequestSource {
     return request;
   }
 
-  std::uint32_t class_of(const trace::Record& record) {
+  // Empty: there are too many classes.
+  std::optional<std::uint32_t> class_of(const trace::Record& record) {
     const std::string name = class_name(record);
     const auto found =
         std::find_if(classes_.begin(), classes_.end(), [&](const auto& one) { return one.name == name; });
     if (found != classes_.end()) return static_cast<std::uint32_t>(found - classes_.begin());
+    if (classes_.size() >= kMostClasses) return std::nullopt;
     LoadClass added;
     added.name = name;
     added.service_class = record.service_class;

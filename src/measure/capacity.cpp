@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace takt::measure {
 
 bool CapacitySearch::carries(const RateTrial& trial) const {
-  return trial.valid && !trial.saturated && trial.attainment >= options_.attainment;
+  return !trial.saturated && trial.attainment >= options_.attainment;
 }
 
 void CapacitySearch::note(const RateTrial& trial) {
   trials_.push_back(trial);
+  if (!trial.valid) return note_invalid(trial);
   // Chance can make a higher rate look carried: then it moves the lower bound and nothing else.
   if (carries(trial)) {
     carried_ = std::max(carried_.value_or(0.0), trial.rate);
@@ -28,6 +30,13 @@ void CapacitySearch::note(const RateTrial& trial) {
   } else {
     next_ = std::sqrt(*carried_ * *too_much_);
   }
+}
+
+void CapacitySearch::note_invalid(const RateTrial& trial) {
+  const bool twice = trials_.size() > 1 && !std::prev(trials_.end(), 2)->valid;
+  if (twice) stopped_at_ = trial.rate;
+  next_ = trial.rate;
+  if (twice || trials_.size() >= options_.most_tries) next_.reset();
 }
 
 Interval CapacitySearch::interval() const {

@@ -22,10 +22,13 @@ struct RateTrial {
   Interval interval;     // of the attainment
   double goodput = 0.0;  // requests per second
   bool saturated = false;
-  bool valid = true;  // the load generator kept up
+  bool valid = true;  // the run says something about the server: somebody answered, and the load generator kept up
 };
 
 // Doubles the rate until it is too much (or halves it until it is not), then bisects in its logarithm.
+//
+// A run that is not valid says nothing about the server, so it bounds nothing: its rate is tried once more, and when
+// that is not valid either the search ends where it is.
 class CapacitySearch {
  public:
   explicit CapacitySearch(CapacityOptions options) : options_(options), next_(options.first_rate) {}
@@ -36,6 +39,8 @@ class CapacitySearch {
   void note(const RateTrial& trial);
 
   const std::vector<RateTrial>& trials() const { return trials_; }
+  // The rate at which the search had to end, since no run there was valid.
+  std::optional<double> stopped_at() const { return stopped_at_; }
   // Empty: no rate that was tried was carried.
   std::optional<double> capacity() const { return carried_; }
   // Whether any rate was too much. Without, the capacity is a lower bound: the search ended before a miss.
@@ -46,11 +51,13 @@ class CapacitySearch {
 
  private:
   bool carries(const RateTrial& trial) const;
+  void note_invalid(const RateTrial& trial);
 
   CapacityOptions options_;
   std::optional<double> next_;
   std::optional<double> carried_;
   std::optional<double> too_much_;
+  std::optional<double> stopped_at_;
   std::vector<RateTrial> trials_;
 };
 

@@ -226,6 +226,14 @@ SendLag judge_lag(const Members& members) {
   return lag;
 }
 
+// Nobody heard a single request: then nothing was measured, and misses would be blamed on a server that is not there.
+bool nobody_was_reached(const Members& members) {
+  return !members.empty() && std::all_of(members.begin(), members.end(), [](const auto* sample) {
+    return sample->failure == Failure::kUnresolved || sample->failure == Failure::kNoConnection ||
+           sample->failure == Failure::kTls;
+  });
+}
+
 }  // namespace
 
 std::optional<double> Group::prefix_hit_rate() const {
@@ -265,6 +273,7 @@ Verdict judge(const MeasuredRun& run, const VerdictOptions& options) {
     verdict.faults.push_back(
         "requests were sent late: the load generator did not keep up, so latencies are not the server's alone");
   if (members.empty()) verdict.faults.emplace_back("no request was measured");
+  if (nobody_was_reached(members)) verdict.faults.emplace_back("no request reached the server");
   return verdict;
 }
 

@@ -33,7 +33,8 @@ svg text{font:11px system-ui,sans-serif;fill:var(--soft)}svg .t{font-size:13px;f
 .m{text-anchor:middle}.e{text-anchor:end}.g{stroke:var(--line);fill:none}.l{fill:none;stroke-width:1.6}
 .d{fill:none;stroke-width:2.6;stroke-linecap:round;opacity:.55}.h{fill:var(--c0)}
 .l.c0,.d.c0{stroke:var(--c0)}.l.c1,.d.c1{stroke:var(--c1)}.l.c2,.d.c2{stroke:var(--c2)}.l.c3,.d.c3{stroke:var(--c3)}.l.c4,.d.c4{stroke:var(--c4)}.l.c5,.d.c5{stroke:var(--c5)}
-svg .k.c0{fill:var(--c0)}svg .k.c1{fill:var(--c1)}svg .k.c2{fill:var(--c2)}svg .k.c3{fill:var(--c3)}svg .k.c4{fill:var(--c4)}svg .k.c5{fill:var(--c5)}
+.l.c1{stroke-dasharray:7 3}.l.c2{stroke-dasharray:2 2.5}.l.c3{stroke-dasharray:9 3 2 3}.l.c4{stroke-dasharray:5 2 2 2 2 2}.l.c5{stroke-dasharray:12 4}
+svg .k{fill:var(--fg)}
 </style></head><body>)";
 
 using Value = std::function<void(const AnswerSample&, std::vector<double>&)>;
@@ -107,8 +108,9 @@ std::string load_over_time(const RunReport& report) {
   Series series{"in flight", {}};
   for (std::size_t i = 0; i < kTimeParts; ++i)
     series.points.emplace_back((static_cast<double>(i) + 0.5) * part, busy[i]);
-  return plot_lines("Requests in flight", {"after the window's begin", false, true}, {"requests", false, false},
-                    {series});
+  const double most = *std::max_element(busy.begin(), busy.end());
+  return plot_lines("Requests in flight", {"after the window's begin", false, true},
+                    {"requests", false, false, 0.0, most}, {series});
 }
 
 std::string length_heat(const RunReport& report) {
@@ -128,11 +130,13 @@ std::string goodput_curve(const RunReport& report) {
   Series good{"goodput", {}};
   Series offered{"offered", {}};
   for (const auto& trial : trials) {
+    if (!trial.valid) continue;
     good.points.emplace_back(trial.rate, trial.goodput);
     offered.points.emplace_back(trial.rate, trial.rate);
   }
-  return plot_lines("Goodput against offered rate", {"offered requests/s", false, false}, {"requests/s", false, false},
-                    {good, offered});
+  const double most = trials.back().rate;
+  return plot_lines("Goodput against offered rate", {"offered requests/s", false, false, 0.0, most},
+                    {"requests/s", false, false, 0.0, most}, {good, offered});
 }
 
 void add(std::vector<double>& values, const std::optional<Duration>& duration) {

@@ -1,5 +1,6 @@
 #include "report/report_json.h"
 
+#include <algorithm>
 #include <array>
 #include <boost/json.hpp>
 #include <ostream>
@@ -116,6 +117,7 @@ json::object capacity_json(const RunReport& report) {
   json::object object{{"wanted_attainment", report.wanted_attainment}, {"trials", std::move(trials)}};
   object["requests_per_second"] = report.capacity ? json::value(*report.capacity) : json::value(nullptr);
   if (report.capacity) object["bounded"] = report.capacity_is_bounded;
+  object["stopped_at"] = report.capacity_stopped_at ? json::value(*report.capacity_stopped_at) : json::value(nullptr);
   if (report.capacity && report.capacity_is_bounded) object["interval"] = interval_json(report.capacity_interval);
   return object;
 }
@@ -139,24 +141,75 @@ json::object verdict_json(const measure::Verdict& verdict) {
       {"output_length_quartiles", groups_json(verdict.output_quartiles, window)}};
 }
 
+std::string text_of(const json::string& text) {
+  return {text.data(), text.size()};
+}
+
+Error not_of_its_kind(const char* name, const char* kind) {
+  return Error::invalid(name, std::string(name) + " must be " + kind);
+}
+
 Result<std::vector<Fact>> read_facts(const json::object& root, const char* name) {
   std::vector<Fact> facts;
   const auto* list = root.if_contains(name);
-  if (list == nullptr || !list->is_array()) return Error::invalid(name, std::string(name) + " is missing");
+  if (list == nullptr || !list->is_array()) return not_of_its_kind(name, "a list");
   for (const auto& entry : list->get_array()) {
     boost::system::error_code error;
     const auto* key = entry.find_pointer("/name", error);
     const auto* value = entry.find_pointer("/value", error);
     if (key == nullptr || value == nullptr || !key->is_string() || !value->is_string())
-      return Error::invalid(name, std::string(name) + " has an entry without name and value");
-    facts.push_back({key->get_string().c_str(), value->get_string().c_str()});
+      return not_of_its_kind(name, "a list of names and values, which are texts");
+    facts.push_back({text_of(key->get_string()), text_of(value->get_string())});
   }
   return facts;
 }
 
-std::string text_at(const json::object& root, const char* name) {
+Status read_text(const json::object& root, const char* name, std::string& text) {
   const auto* value = root.if_contains(name);
-  return value != nullptr && value->is_string() ? std::string(value->get_string().c_str()) : std::string();
+  if (value == nullptr || !value->is_string()) return not_of_its_kind(name, "a text");
+  text = text_of(value->get_string());
+  return {};
+}
+
+Status read_flag(const json::object& root, const char* name, bool& flag) {
+  const auto* value = root.if_contains(name);
+  if (value == nullptr || !value->is_bool()) return not_of_its_kind(name, "true or false");
+  flag = value->get_bool();
+  return {};
+}
+
+Status read_texts(const json::object& root, const char* name, std::vector<std::string>& texts) {
+  const auto* value = root.if_contains(name);
+  const auto* list = value == nullptr ? nullptr : value->if_array();
+  if (list == nullptr) return not_of_its_kind(name, "a list of texts");
+  for (const auto& entry : *list) {
+    if (!entry.is_string()) return not_of_its_kind(name, "a list of texts");
+    texts.push_back(text_of(entry.get_string()));
+  }
+  return {};
+}
+
+// What stands beside the requests. `faults`: why whoever measured called the run not valid.
+Status read_head(const json::object& root, RunReport& report, std::vector<std::string>& faults) {
+  const std::array<std::pair<const char*, std::string*>, 3> texts{
+      {{"title", &report.title}, {"started", &report.started}, {"build", &report.build}}};
+  for (const auto& [name, text] : texts) {
+    if (const auto status = read_text(root, name, *text); !status) return status;
+  }
+  bool valid = true;
+  if (const auto status = read_flag(root, "partial", report.partial); !status) return status;
+  if (const auto status = read_flag(root, "valid", valid); !status) return status;
+  if (const auto status = read_texts(root, "faults", faults); !status) return status;
+  if (const auto status = read_texts(root, "warnings", report.warnings); !status) return status;
+  if (valid != faults.empty()) return Error::invalid("valid", "valid is not what faults say");
+  const std::array<std::pair<const char*, std::vector<Fact>*>, 3> kinds{
+      {{"load", &report.load}, {"server", &report.server}, {"generator", &report.generator}}};
+  for (const auto& [name, facts] : kinds) {
+    auto read = read_facts(root, name);
+    if (!read) return read.error();
+    *facts = std::move(*read);
+  }
+  return {};
 }
 
 }  // namespace
@@ -195,27 +248,23 @@ Result<RunReport> read_report(std::string_view text) {
   boost::system::error_code error;
   const auto root_value = json::parse(json::string_view(text.data(), text.size()), error);
   const auto* root = root_value.if_object();
-  if (error || root == nullptr || text_at(*root, "schema") != kReportSchema)
+  const auto* schema = error || root == nullptr ? nullptr : root->if_contains("schema");
+  if (schema == nullptr || *schema != json::value(json::string_view(kReportSchema.data(), kReportSchema.size())))
     return Error::invalid("schema", "this is no report of schema " + std::string(kReportSchema));
   RunReport report;
-  report.title = text_at(*root, "title");
-  report.started = text_at(*root, "started");
-  report.build = text_at(*root, "build");
-  const auto* partial = root->if_contains("partial");
-  report.partial = partial != nullptr && partial->is_bool() && partial->get_bool();
-  const std::array<std::pair<const char*, std::vector<Fact>*>, 3> kinds{
-      {{"load", &report.load}, {"server", &report.server}, {"generator", &report.generator}}};
-  for (const auto& [name, facts] : kinds) {
-    auto read = read_facts(*root, name);
-    if (!read) return read.error();
-    *facts = std::move(*read);
-  }
+  std::vector<std::string> faults;
+  if (const auto status = read_head(*root, report, faults); !status) return status.error();
   const auto* requests = root->if_contains("requests");
   if (requests == nullptr || !requests->is_object()) return Error::invalid("requests", "requests is missing");
   auto run = from_columns(requests->get_object());
   if (!run) return run.error();
   report.run = std::move(*run);
   report.verdict = measure::judge(report.run);
+  // Who measured knew more: a search, several runs.
+  for (auto& fault : faults) {
+    auto& own = report.verdict.faults;
+    if (std::find(own.begin(), own.end(), fault) == own.end()) own.push_back(std::move(fault));
+  }
   return report;
 }
 

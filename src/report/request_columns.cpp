@@ -155,7 +155,7 @@ std::vector<Column> make_columns() {
   columns.push_back({"measured", [](const AnswerSample& s, TimePoint) { return json::value(s.measured ? 1 : 0); },
                      [](AnswerSample& s, const json::value& v, TimePoint) {
                        std::uint32_t which = 0;
-                       if (!read_number(v, which)) return false;
+                       if (!read_number(v, which) || which > 1) return false;
                        s.measured = which != 0;
                        return true;
                      }});
@@ -176,12 +176,16 @@ std::vector<Column> make_columns() {
   return columns;
 }
 
-std::vector<std::string> read_names(const json::object& object, const char* name) {
+Result<std::vector<std::string>> read_names(const json::object& object, const char* name) {
+  const std::string path = std::string("requests.") + name;
+  const auto* value = object.if_contains(name);
+  const auto* list = value == nullptr ? nullptr : value->if_array();
+  if (list == nullptr) return Error::invalid(path, path + " must be a list of texts");
   std::vector<std::string> names;
-  const auto* list = object.if_contains(name);
-  if (list == nullptr || !list->is_array()) return names;
-  for (const auto& entry : list->get_array()) {
-    if (entry.is_string()) names.emplace_back(entry.get_string().c_str());
+  for (const auto& entry : *list) {
+    const auto* text = entry.if_string();
+    if (text == nullptr) return Error::invalid(path, path + " must be a list of texts");
+    names.emplace_back(text->data(), text->size());
   }
   return names;
 }
@@ -249,8 +253,12 @@ Result<MeasuredRun> from_columns(const json::object& object) {
   if (given_window == nullptr || !read_number(*given_window, window) || window < 0 || window > kMostNanoseconds)
     return Error::invalid("requests.window_ns", "requests.window_ns is no length of time");
   run.end = run.begin + Duration(window);
-  run.classes = read_names(object, "classes");
-  run.applications = read_names(object, "applications");
+  auto classes = read_names(object, "classes");
+  if (!classes) return classes.error();
+  run.classes = std::move(*classes);
+  auto applications = read_names(object, "applications");
+  if (!applications) return applications.error();
+  run.applications = std::move(*applications);
   const auto columns = make_columns();
   // Before memory is taken for as many as the file says.
   if (const Status sound = check_sizes(object, columns, count); !sound) return sound.error();

@@ -36,6 +36,27 @@ std::string targets_text(const measure::Targets& targets) {
   return text.empty() ? "none" : text;
 }
 
+void say_capacity(const RunReport& report, std::vector<std::string>& say) {
+  const std::string wanted = share_text(report.wanted_attainment) + " attainment";
+  if (report.capacity_stopped_at)
+    say.push_back("STOPPED: no run at " + number_text(*report.capacity_stopped_at) +
+                  " requests/s was valid, also not the second one; the search ended there.");
+  const bool any_valid =
+      std::any_of(report.trials.begin(), report.trials.end(), [](const auto& trial) { return trial.valid; });
+  if (report.capacity && !report.capacity_is_bounded) {
+    say.push_back("Capacity: more than " + number_text(*report.capacity) + " requests/s. Every valid run had " +
+                  wanted + ": the search ended before a miss. The figures below are those at that rate.");
+  } else if (report.capacity) {
+    say.push_back("Capacity: " + number_text(*report.capacity) + " requests/s with at least " + wanted +
+                  " (95 % interval " + number_text(report.capacity_interval.low) + " to " +
+                  number_text(report.capacity_interval.high) + "). The figures below are those at that rate.");
+  } else if (any_valid) {
+    say.push_back("No rate that was tried had " + wanted + ".");
+  } else {
+    say.emplace_back("Capacity: not known, since no run of the search was valid.");
+  }
+}
+
 Section summary(const RunReport& report) {
   const auto& verdict = report.verdict;
   const auto& all = verdict.overall;
@@ -50,18 +71,7 @@ Section summary(const RunReport& report) {
         number_text(verdict.saturation.in_flight_growth) + " and " + number_text(verdict.saturation.ttft_growth) +
         " times from the first third to the last), so latencies tell the length of the run and nothing else.");
   }
-  if (report.capacity && !report.capacity_is_bounded) {
-    say.push_back("Capacity: more than " + number_text(*report.capacity) +
-                  " requests/s. Every rate that was tried had " + share_text(report.wanted_attainment) +
-                  " attainment: the search ended before a miss (--tries). The figures below are those at that rate.");
-  } else if (report.capacity) {
-    say.push_back("Capacity: " + number_text(*report.capacity) + " requests/s with at least " +
-                  share_text(report.wanted_attainment) + " attainment (95 % interval " +
-                  number_text(report.capacity_interval.low) + " to " + number_text(report.capacity_interval.high) +
-                  "). The figures below are those at that rate.");
-  } else if (!report.trials.empty()) {
-    say.push_back("No rate that was tried had " + share_text(report.wanted_attainment) + " attainment.");
-  }
+  if (!report.trials.empty()) say_capacity(report, say);
   if (const auto attainment = all.goodput.attainment(); attainment && verdict.window_seconds > 0.0) {
     const auto window = from_seconds(verdict.window_seconds);
     say.push_back("Goodput " + number_text(all.goodput.requests_per_second(window)) + " requests/s and " +

@@ -16,6 +16,10 @@ constexpr double kLeft = 62.0;
 constexpr double kRight = 14.0;
 constexpr double kTop = 30.0;
 constexpr double kBottom = 44.0;
+constexpr double kKeyLine = 15.0;        // height of a line of the key
+constexpr double kKeyMark = 22.0;        // what stands before a name
+constexpr double kKeyLetter = 6.3;       // about as wide as a letter is
+constexpr std::size_t kKeyLetters = 28;  // longer names are cut
 constexpr std::size_t kColours = 6;
 constexpr int kHeatColumns = 24;
 constexpr int kHeatRows = 16;
@@ -24,6 +28,22 @@ std::string coordinate(double value) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.1f", value);
   return text.data();
+}
+
+// A round number, without the digits that say how exact a measured one is.
+std::string tick_number(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%g", std::abs(value) < 1e-12 ? 0.0 : value);
+  return text.data();
+}
+
+std::string tick_seconds(double seconds) {
+  constexpr double kAsMinutes = 120.0;
+  if (seconds == 0.0) return "0";
+  if (seconds < 1e-3) return tick_number(seconds * 1e6) + " us";
+  if (seconds < 1.0) return tick_number(seconds * 1e3) + " ms";
+  if (seconds < kAsMinutes) return tick_number(seconds) + " s";
+  return tick_number(seconds / 60.0) + " min";
 }
 
 using Points = std::vector<std::pair<double, double>>;
@@ -50,29 +70,60 @@ void fit(Axis& axis, const std::vector<const Points*>& all, bool second) {
   axis.high = high;
 }
 
+// The first letters of a name that is longer than the key has room for; UTF-8 is cut between its characters.
+std::string short_name(const std::string& name) {
+  std::size_t letters = 0;
+  for (std::size_t at = 0; at < name.size(); ++at) {
+    const bool begins = (static_cast<unsigned char>(name[at]) & 0xC0U) != 0x80U;
+    if (begins && ++letters > kKeyLetters) return name.substr(0, at) + "...";
+  }
+  return name;
+}
+
+// What each colour means, in lines above the drawing, where no curve can be below it.
+struct Key {
+  std::string svg;
+  double height = 0.0;
+};
+
+Key key_of(const std::vector<Series>& series) {
+  Key key;
+  if (series.size() < 2) return key;
+  double x = kLeft;
+  double y = kTop;
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    const std::string name = short_name(series[i].name);
+    const double width = kKeyMark + kKeyLetter * static_cast<double>(std::min(name.size(), kKeyLetters + 3)) + 10.0;
+    if (x > kLeft && x + width > kWidth) {
+      x = kLeft;
+      y += kKeyLine;
+    }
+    const std::string colour = " c" + std::to_string(i % kColours);
+    key.svg += "<path class=\"l" + colour + "\" d=\"M" + coordinate(x) + " " + coordinate(y) + "h" +
+               coordinate(kKeyMark - 5.0) + "\"/><text class=\"k\" x=\"" + coordinate(x + kKeyMark) + "\" y=\"" +
+               coordinate(y + 4.0) + "\">" + escaped(name) + "</text>";
+    x += width;
+  }
+  key.height = y - kTop + kKeyLine;
+  return key;
+}
+
 class Frame {
  public:
-  Frame(const std::string& title, const Axis& x, const Axis& y) : x_(x), y_(y) {
-    svg_ = "<svg viewBox=\"0 0 " + coordinate(kWidth) + " " + coordinate(kHeight) + "\" role=\"img\" aria-label=\"" +
-           escaped(title) + "\"><text class=\"t\" x=\"" + coordinate(kLeft) + "\" y=\"16\">" + escaped(title) +
-           "</text>";
+  Frame(const std::string& title, const Axis& x, const Axis& y, const Key& key)
+      : x_(x), y_(y), top_(kTop + key.height), bottom_(kHeight - kBottom + key.height) {
+    svg_ = "<svg viewBox=\"0 0 " + coordinate(kWidth) + " " + coordinate(bottom_ + kBottom) +
+           "\" role=\"img\" aria-label=\"" + escaped(title) + "\"><text class=\"t\" x=\"" + coordinate(kLeft) +
+           "\" y=\"16\">" + escaped(title) + "</text>" + key.svg;
     draw_axis(x_, false);
     draw_axis(y_, true);
   }
 
   double x(double value) const { return kLeft + share(x_, value) * (kWidth - kLeft - kRight); }
-  double y(double value) const { return kHeight - kBottom - share(y_, value) * (kHeight - kTop - kBottom); }
+  double y(double value) const { return bottom_ - share(y_, value) * (bottom_ - top_); }
 
   void add(const std::string& text) { svg_ += text; }
-
-  std::string finish(const std::vector<Series>& series) {
-    double at = kTop + 10.0;
-    for (std::size_t i = 0; series.size() > 1 && i < series.size(); ++i, at += 13.0) {
-      svg_ += "<text class=\"k c" + std::to_string(i % kColours) + "\" x=\"" + coordinate(kLeft + 8.0) + "\" y=\"" +
-              coordinate(at) + "\">" + escaped(series[i].name) + "</text>";
-    }
-    return svg_ + "</svg>";
-  }
+  std::string finish() { return svg_ + "</svg>"; }
 
  private:
   static double share(const Axis& axis, double value) {
@@ -85,11 +136,12 @@ class Frame {
   static std::vector<double> ticks(const Axis& axis) {
     std::vector<double> all;
     if (axis.logarithmic) {
-      const bool few_decades = axis.high / axis.low < 30.0;
+      constexpr double kRoomForSteps = 1000.0;  // as a ratio: then 2 and 5 of each decade have room too
+      const bool steps = axis.high / axis.low < kRoomForSteps;
       for (double decade = std::pow(10.0, std::floor(std::log10(axis.low))); decade <= axis.high; decade *= 10.0) {
         for (const double step : {1.0, 2.0, 5.0}) {
           const double tick = decade * step;
-          if (tick >= axis.low && tick <= axis.high && (step == 1.0 || few_decades)) all.push_back(tick);
+          if (tick >= axis.low && tick <= axis.high && (step == 1.0 || steps)) all.push_back(tick);
         }
       }
       return all;
@@ -106,28 +158,30 @@ class Frame {
   void draw_axis(const Axis& axis, bool vertical) {
     for (const double tick : ticks(axis)) {
       const double at = vertical ? y(tick) : x(tick);
-      const std::string text = axis.seconds ? seconds_text(tick) : number_text(tick);
+      const std::string text = axis.seconds ? tick_seconds(tick) : tick_number(tick);
       if (vertical) {
         svg_ += "<path class=\"g\" d=\"M" + coordinate(kLeft) + " " + coordinate(at) + "H" +
                 coordinate(kWidth - kRight) + "\"/><text class=\"a e\" x=\"" + coordinate(kLeft - 5.0) + "\" y=\"" +
                 coordinate(at + 3.5) + "\">" + text + "</text>";
       } else {
-        svg_ += "<path class=\"g\" d=\"M" + coordinate(at) + " " + coordinate(kTop) + "V" +
-                coordinate(kHeight - kBottom) + "\"/><text class=\"a m\" x=\"" + coordinate(at) + "\" y=\"" +
-                coordinate(kHeight - kBottom + 14.0) + "\">" + text + "</text>";
+        svg_ += "<path class=\"g\" d=\"M" + coordinate(at) + " " + coordinate(top_) + "V" + coordinate(bottom_) +
+                "\"/><text class=\"a m\" x=\"" + coordinate(at) + "\" y=\"" + coordinate(bottom_ + 14.0) + "\">" +
+                text + "</text>";
       }
     }
     if (vertical) {
-      svg_ += "<text class=\"a m\" transform=\"translate(12 " + coordinate((kTop + kHeight - kBottom) / 2.0) +
+      svg_ += "<text class=\"a m\" transform=\"translate(12 " + coordinate((top_ + bottom_) / 2.0) +
               ") rotate(-90)\">" + escaped(axis.label) + "</text>";
     } else {
       svg_ += "<text class=\"a m\" x=\"" + coordinate((kLeft + kWidth - kRight) / 2.0) + "\" y=\"" +
-              coordinate(kHeight - 8.0) + "\">" + escaped(axis.label) + "</text>";
+              coordinate(bottom_ + kBottom - 8.0) + "\">" + escaped(axis.label) + "</text>";
     }
   }
 
   Axis x_;
   Axis y_;
+  double top_;
+  double bottom_;
   std::string svg_;
 };
 
@@ -136,7 +190,7 @@ Frame framed(const std::string& title, Axis& x, Axis& y, const std::vector<Serie
   for (const auto& one : series) all.push_back(&one.points);
   fit(x, all, false);
   fit(y, all, true);
-  return {title, x, y};
+  return {title, x, y, key_of(series)};
 }
 
 }  // namespace
@@ -175,7 +229,7 @@ std::string plot_lines(const std::string& title, Axis x, Axis y, const std::vect
     }
     frame.add(path + "\"/>");
   }
-  return frame.finish(series);
+  return frame.finish();
 }
 
 std::string plot_points(const std::string& title, Axis x, Axis y, const std::vector<Series>& series) {
@@ -187,7 +241,7 @@ std::string plot_points(const std::string& title, Axis x, Axis y, const std::vec
       path += "M" + coordinate(frame.x(px)) + " " + coordinate(frame.y(py)) + "h0";
     frame.add(path + "\"/>");
   }
-  return frame.finish(series);
+  return frame.finish();
 }
 
 std::string plot_heat(const std::string& title, Axis x, Axis y, const Points& points) {
@@ -202,6 +256,8 @@ std::string plot_heat(const std::string& title, Axis x, Axis y, const Points& po
     const auto row = std::clamp(static_cast<int>((frame.y(py) - kTop) / height), 0, kHeatRows - 1);
     most = std::max(most, ++counts[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)]);
   }
+  frame.add("<text class=\"a e\" x=\"" + coordinate(kWidth - kRight) + "\" y=\"16\">darkest: " + std::to_string(most) +
+            " requests</text>");
   for (int row = 0; row < kHeatRows; ++row) {
     for (int column = 0; column < kHeatColumns; ++column) {
       const auto count = counts[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)];
@@ -213,7 +269,7 @@ std::string plot_heat(const std::string& title, Axis x, Axis y, const Points& po
                 std::to_string(count) + "</title></rect>");
     }
   }
-  return frame.finish({});
+  return frame.finish();
 }
 
 }  // namespace takt::report

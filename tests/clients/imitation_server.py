@@ -11,10 +11,12 @@ def words(text):
 
 class ImitationServer:
     """`style`: "llama.cpp" or "vllm". `line_end` ends the lines of events. `comments`: comment lines between events.
-    `error_after`: so many tokens, then an error object. `tls`: (certificate, key)."""
+    `error_after`: so many tokens, then an error object. `ends_after`: so many streams, and then nobody listens any more;
+    no connection is kept. `tls`: (certificate, key)."""
 
-    def __init__(self, style, line_end="\n", comments=False, error_after=None, tls=None):
+    def __init__(self, style, line_end="\n", comments=False, error_after=None, tls=None, ends_after=None):
         self.style, self.line_end, self.comments, self.error_after = style, line_end, comments, error_after
+        self.ends_after, self.streams, self.lock = ends_after, 0, threading.Lock()
         handler = type("Handler", (_Handler,), {"imitation": self})
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.server.daemon_threads = True
@@ -30,6 +32,13 @@ class ImitationServer:
     def close(self):
         self.server.shutdown()
         self.server.server_close()
+
+    def count_stream(self):
+        with self.lock:
+            self.streams += 1
+            last = self.streams == self.ends_after
+        if last:
+            self.close()
 
     # --- what it says ---
 
@@ -76,8 +85,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
+        self.end_connection()
         self.end_headers()
         self.wfile.write(data)
+
+    def end_connection(self):
+        if self.imitation.ends_after is not None:
+            self.send_header("Connection", "close")
 
     def do_GET(self):
         self.answer(*((200, self.imitation.models()) if self.path == "/v1/models" else (404, {"detail": "Not Found"})))
@@ -99,6 +113,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
+        self.end_connection()
         self.end_headers()
         end = self.imitation.line_end
         for event in self.imitation.events(prompt_tokens, tokens):
@@ -108,6 +123,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if self.imitation.error_after is None:
             self.write_chunk(f"data: [DONE]{end}{end}")
         self.wfile.write(b"0\r\n\r\n")
+        self.imitation.count_stream()
 
     def write_chunk(self, text):
         data = text.encode()

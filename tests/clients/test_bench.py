@@ -4,7 +4,9 @@ import re
 import signal
 import subprocess
 
+import pytest
 from hostile_server import answer
+from imitation_server import ImitationServer
 from takt_process import BINARY, TaktServer, run, wait_until
 
 
@@ -71,6 +73,8 @@ def test_two_runs_are_compared_and_different_work_is_refused(server, tmp_path):
     over_input = run("bench", "compare", str(tmp_path / "a"), str(tmp_path / "b"), "--json", f"{tmp_path}/../{tmp_path.name}/a")
     assert over_input.returncode == 2 and "write over" in over_input.stderr
     assert (tmp_path / "a").read_bytes() == before
+    no_output = run("bench", server.url, "--records", "-")
+    assert no_output.returncode == 2 and "--records cannot be '-'" in no_output.stderr
     twice = run("bench", server.url, "--html", str(tmp_path / "x"), "--json", str(tmp_path / "x"))
     assert twice.returncode == 2 and "write over" in twice.stderr
 
@@ -119,24 +123,86 @@ def test_a_capacity_is_found(start):
     assert report["verdict"]["all"]["attainment"] >= 0.9
 
 
-MODELS = b'{"data": [{"id": "m"}]}'
+def whole(body, status="200 OK"):
+    return (f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nConnection: close\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n{body}").encode()
 
 
-def whole(body):
-    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+def error(message):
+    return json.dumps({"error": {"message": message, "type": "invalid_request_error", "code": None}})
 
 
-def test_a_server_that_is_not_there_and_one_that_is_none(hostile):
+# 4: the server; 2: what was said to it. The table of docs/bench.md.
+UNUSABLE = {
+    "another protocol": (b"SSH-2.0-server\r\n\r\n", 4, "not_http"), "nothing at all": (b"", 4, "reset"),
+    "half a head": (b"HTTP/1.1 200 OK\r\nContent-", 4, "half_answer"),
+    "a page": (whole("<html>hello</html>"), 4, "no server of the OpenAI API"),
+    "a page that is not found": (whole("<html>", "404 Not Found"), 4, "no server of the OpenAI API"),
+    "another method": (whole("{}", "405 Method Not Allowed"), 4, "no server of the OpenAI API"),
+    "another place": (whole("", "302 Found"), 4, "no server of the OpenAI API"),
+    "other JSON": (whole("[]"), 4, "no server of the OpenAI API"), "an empty stream": (answer([]), 4, "no server of the OpenAI API"),
+    "too much": (whole(error("slow down"), "429 Too Many Requests"), 4, "slow down"),
+    "a fault": (whole("oops", "500 Internal Server Error"), 4, "500: oops"),
+    "a start": (whole(error("loading"), "503 Service Unavailable"), 4, "loading"),
+    "a wrong key": (whole(error("who are you"), "401 Unauthorized"), 2, "the server answers 401: who are you"),
+    "a key without the right": (whole("no", "403 Forbidden"), 2, "the server answers 403: no"),
+    "no such model": (whole(error("no model nope"), "404 Not Found"), 2, "no model nope"),
+    "a refusal": (whole(error("temperature is out of range"), "400 Bad Request"), 2, "temperature is out of range"),
+}
+
+
+@pytest.mark.parametrize("kind", UNUSABLE)
+def test_a_server_that_cannot_be_used_has_one_exit_code_whatever_the_command(kind, hostile, tmp_path):
+    said, code, words = UNUSABLE[kind]
+    trace = tmp_path / "trace.csv"
+    trace.write_text("arrival_s,input_tokens,output_tokens\n0,1,2\n")
+    url = f"http://127.0.0.1:{hostile(said).port}"
+    for command in (("bench", url), ("replay", str(trace), url)):
+        result = run(*command, "--quiet", "--timeout", "5")
+        assert result.returncode == code and words in result.stderr and not result.stdout, (command, result)
+
+
+def test_a_server_that_is_not_there_and_one_that_is_none():
     nobody = run("bench", "http://127.0.0.1:9", "--quiet")
     assert nobody.returncode == 4 and "no_connection" in nobody.stderr
-    strange = hostile(b"SSH-2.0-server\r\n\r\n")
-    assert run("bench", f"http://127.0.0.1:{strange.port}", "--quiet").returncode != 0
-    html = hostile(whole(b"<html>hello</html>"))
-    assert run("bench", f"http://127.0.0.1:{html.port}", "--quiet").returncode != 0
-    cut = hostile(answer([]))
-    assert run("bench", f"http://127.0.0.1:{cut.port}", "--quiet").returncode != 0
     for url in ("ftp://x", "http://", "http://a:0"):
         assert run("bench", url).returncode == 2
+
+
+def test_a_server_without_encryption_is_no_https(hostile):
+    plain = hostile(whole("{}"))
+    result = run("bench", f"https://127.0.0.1:{plain.port}", "--quiet", "--timeout", "5")
+    assert result.returncode == 4 and "tls" in result.stderr
+
+
+def test_what_no_request_of_the_load_could_be_is_refused_before_the_run(start):
+    server = start(model="fake:length=16,context=1000")
+    url = server.url
+    for arguments, word in ((("--rate", "0"), "--rate"), (("--users", "0"), "--users"), (("--turns", "2"), "users"), (("--think", "1"), "users"),
+                            (("--prompt", "99", "--shared-prefix", "100"), "shared prefix of 100 tokens is longer"),
+                            (("--prompt", "990", "--output", "11"), "the server takes 1000 together"),
+                            (("--prompt", "uniform:1-5000"), "the server takes 1000 together"),
+                            (("--class", "name=fits rate=1", "--class", "name=long rate=1 prompt=5000"), "class long")):
+        result = run("bench", url, "--quiet", *arguments)
+        assert result.returncode == 2 and word in result.stderr and not result.stdout, (arguments, result)
+    kept, report = bench(url, "--rate", "50", "--requests", "5", "--warm-up", "0", "--prompt", "5000", "--keep-long")
+    assert report["verdict"]["all"]["failures"] == {"http_status": 5}, kept
+
+
+def test_a_search_for_the_capacity_ends_where_two_runs_say_nothing():
+    server = ImitationServer("vllm", ends_after=40)
+    try:
+        result, report = bench(server.url, "--rate", "20", "--find-capacity", "--duration", "1", "--warm-up", "0", "--output", "2",
+                               "--prompt", "20", "--ttft", "5", "--itl", "5", "--tries", "9", "--drain", "5")
+    finally:
+        server.close()
+    assert result.returncode == 1, result.stderr
+    capacity = report["capacity"]
+    last, once_more = capacity["trials"][-2:]
+    assert not last["valid"] and not once_more["valid"] and last["requests_per_second"] == once_more["requests_per_second"]
+    assert all(trial["valid"] for trial in capacity["trials"][:-2])
+    assert capacity["stopped_at"] == last["requests_per_second"]
+    assert any("no request reached the server" in warning for warning in report["warnings"])
 
 
 def test_a_server_that_never_answers_is_given_up_by_the_timeout_before_the_run_too(hostile):
@@ -159,6 +225,17 @@ def test_a_trace_is_replayed_with_its_prefixes(server, tmp_path):
     assert everything["prefix_hit_rate"] > 0.7  # 1,024 of 1,200 tokens, but for the first
     kept = next(fact["value"] for fact in report["load"] if fact["name"] == "kept")
     assert kept == "30 of 31 records; dropped 1: longer than the server's context"
+
+
+def test_a_comparison_of_settings_with_a_run_that_is_not_valid_says_so_and_ends_with_its_code(server, tmp_path):
+    trace = tmp_path / "trace.csv"
+    trace.write_text("arrival_s,input_tokens,output_tokens\n0,20,2\n0.01,20,2\n")
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.toml").write_text("[scheduler]\nmax_sequences = 64\n")
+    result = run("replay", str(trace), server.url, "--quiet", "--warm-up", "5", "--configs", f"{tmp_path}/one.toml,{tmp_path}/two.toml",
+                 "--rounds", "1", "--json", str(tmp_path / "comparison"))
+    assert result.returncode == 1 and "NOT VALID: no request was measured" in result.stdout, result.stderr
+    assert json.loads((tmp_path / "comparison").read_text())["comparisons"][0]["valid"] is False
 
 
 def test_settings_are_compared_in_turns_and_taken_back(server, tmp_path):

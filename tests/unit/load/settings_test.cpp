@@ -68,14 +68,21 @@ TEST(LoadSettings, WhatIsWrongIsNamed) {
     ASSERT_FALSE(settings) << text;
     EXPECT_EQ(settings.error().field, field) << text;
   }
-  for (const auto& [text, field] :
-       std::vector<std::pair<const char*, const char*>>{{"rate=1 prompt=many", "prompt"},
-                                                        {"rate=1 output=uniform:9-1", "output"},
-                                                        {"rate=1 arrivals=sometimes", "arrivals"},
-                                                        {"rate=1 arrivals=onoff:1", "arrivals"},
-                                                        {"users=1 think=x", "think"},
-                                                        {"rate=1 users=1", "rate"},
-                                                        {"prompt=5", "rate"}}) {
+  for (const auto& [text, field] : std::vector<std::pair<const char*, const char*>>{
+           {"rate=1 prompt=many", "prompt"},
+           {"rate=1 output=uniform:9-1", "output"},
+           {"rate=1 arrivals=sometimes", "arrivals"},
+           {"rate=1 arrivals=onoff:1", "arrivals"},
+           {"users=1 think=x", "think"},
+           {"rate=1 users=1", "rate"},
+           {"rate=0", "rate"},
+           {"rate=1 turns=2", "users"},
+           {"rate=1 think=2", "users"},
+           {"users=1 arrivals=even", "users"},
+           {"users=1 cancel_share=0.5", "users"},
+           {"rate=1 prompt=99 shared_prefix=100", "shared_prefix"},
+           {"rate=1 prompt=uniform:1-99 shared_prefix=100", "shared_prefix"},
+           {"prompt=5", "rate"}}) {
     const auto settings = parse_class(text);
     ASSERT_TRUE(settings) << text;
     const auto load = make_load({*settings}, {});
@@ -118,6 +125,28 @@ TEST(LoadSettings, LengthsAreATracesPairsWhereThatIsSaid) {
   EXPECT_EQ(both.error().field, "lengths");
   std::remove(path.c_str());
   EXPECT_FALSE(make_load({*parse_class("rate=5 lengths=" + path)}, {}));
+}
+
+TEST(LoadSettings, WhatAServerDoesNotTakeIsKnownBeforeItIsSent) {
+  const auto fits = [](const std::string& text, std::uint32_t most) {
+    const auto load = make_load({*parse_class("name=fits rate=1"), *parse_class(text)}, {});
+    EXPECT_TRUE(load) << load.error().message;
+    const auto status = check_context(*load, most);
+    if (!status) {
+      EXPECT_EQ(status.error().field, "prompt");
+      EXPECT_NE(status.error().message.find("class long"), std::string::npos) << status.error().message;
+    }
+    return status.ok();
+  };
+  const std::string name = "name=long ";
+  EXPECT_TRUE(fits(name + "rate=1 prompt=900 output=100", 1000));
+  EXPECT_FALSE(fits(name + "rate=1 prompt=900 output=101", 1000));
+  EXPECT_FALSE(fits(name + "rate=1 prompt=uniform:1-900 output=uniform:1-101", 1000));
+  EXPECT_TRUE(fits(name + "rate=1 prompt=lognormal:5000,1 output=9", 1000)) << "its longest is nobody's word";
+  EXPECT_FALSE(fits(name + "rate=1 prompt=lognormal:5000,1,min=1000 output=9", 1000));
+  EXPECT_FALSE(fits(name + "rate=1 prompt=lognormal:100,1,max=1000 output=9", 1000));
+  EXPECT_TRUE(fits(name + "users=1 prompt=800 shared_prefix=100 output=100", 1000));
+  EXPECT_FALSE(fits(name + "users=1 prompt=800 shared_prefix=101 output=100", 1000));
 }
 
 TEST(LoadSettings, SeveralClassesAreOneStreamInOrder) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace takt::measure {
 namespace {
 
@@ -42,13 +44,52 @@ TEST(CapacitySearch, KnowsALowerBoundWhenEveryRateWasCarried) {
   EXPECT_TRUE(search_on(3.0, {.first_rate = 1.0, .most_tries = 5}).is_bounded());
 }
 
-TEST(CapacitySearch, ARateAtWhichTheGeneratorOrTheServerFallsBehindIsNotCarried) {
+constexpr bool kSaturated = true;
+constexpr bool kValid = true;
+
+TEST(CapacitySearch, ARateAtWhichTheServerFallsBehindIsNotCarried) {
   CapacitySearch search({.first_rate = 4.0, .most_tries = 3});
-  search.note({4.0, 1.0, {1.0, 1.0}, 4.0, true, true});
+  search.note({4.0, 1.0, {1.0, 1.0}, 4.0, kSaturated, kValid});
   EXPECT_DOUBLE_EQ(*search.next_rate(), 2.0);
-  search.note({2.0, 1.0, {1.0, 1.0}, 2.0, false, false});
-  EXPECT_DOUBLE_EQ(*search.next_rate(), 1.0);
+  EXPECT_TRUE(search.is_bounded());
   EXPECT_FALSE(search.capacity());
+}
+
+TEST(CapacitySearch, ARunThatIsNotValidBoundsNothingWhateverItsFiguresAre) {
+  for (const double attainment : {0.0, 1.0}) {
+    for (const bool saturated : {false, true}) {
+      CapacitySearch search({.first_rate = 4.0, .most_tries = 9});
+      search.note({4.0, 1.0, {1.0, 1.0}, 4.0, !kSaturated, kValid});
+      search.note({8.0, attainment, {attainment, attainment}, 0.0, saturated, !kValid});
+      EXPECT_DOUBLE_EQ(*search.next_rate(), 8.0) << "once more";
+      EXPECT_FALSE(search.is_bounded());
+      EXPECT_DOUBLE_EQ(*search.capacity(), 4.0);
+      EXPECT_DOUBLE_EQ(search.interval().high, 4.0);
+      search.note({8.0, 0.5, {0.4, 0.6}, 4.0, !kSaturated, kValid});
+      EXPECT_DOUBLE_EQ(*search.next_rate(), std::sqrt(32.0)) << "the search goes on from the run that was valid";
+      EXPECT_FALSE(search.stopped_at());
+    }
+  }
+}
+
+TEST(CapacitySearch, EndsAtARateWhereTwoRunsAreNotValidAndSaysWhere) {
+  CapacitySearch search({.first_rate = 4.0, .most_tries = 9});
+  search.note({4.0, 0.95, {0.9, 1.0}, 4.0, !kSaturated, kValid});
+  search.note({8.0, 0.0, {0.0, 0.0}, 0.0, !kSaturated, !kValid});
+  search.note({8.0, 0.0, {0.0, 0.0}, 0.0, !kSaturated, !kValid});
+  EXPECT_FALSE(search.next_rate());
+  EXPECT_EQ(search.stopped_at(), 8.0);
+  EXPECT_DOUBLE_EQ(*search.capacity(), 4.0);
+  EXPECT_FALSE(search.is_bounded());
+
+  CapacitySearch first({.first_rate = 4.0, .most_tries = 9});
+  for (int i = 0; i < 2; ++i) first.note({4.0, 1.0, {1.0, 1.0}, 4.0, !kSaturated, !kValid});
+  EXPECT_FALSE(first.next_rate());
+  EXPECT_FALSE(first.capacity());
+
+  CapacitySearch last({.first_rate = 4.0, .most_tries = 1});
+  last.note({4.0, 1.0, {1.0, 1.0}, 4.0, !kSaturated, !kValid});
+  EXPECT_FALSE(last.next_rate()) << "no more tries than were asked for";
 }
 
 TEST(CapacitySearch, AnAttainmentThatIsNotSureWidensTheInterval) {

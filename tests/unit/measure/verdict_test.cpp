@@ -109,6 +109,22 @@ TEST(Verdict, SaysThatAnOpenLoadThatPilesUpIsSaturated) {
   EXPECT_FALSE(judge(run_of(std::move(steady), 20.0)).saturation.saturated);
 }
 
+TEST(Verdict, ARunThatReachedNoServerIsNotValidAndOneThatItFailedIs) {
+  const auto failed = [](const std::vector<Failure>& failures) {
+    std::vector<AnswerSample> samples;
+    for (const Failure failure : failures) {
+      samples.push_back(answer(0.0, 0.1, 0.0, 0));
+      samples.back().failure = failure;
+      samples.back().record.outcome = Outcome::kFailed;
+    }
+    return judge(run_of(std::move(samples), 1.0));
+  };
+  const auto unreached = failed({Failure::kNoConnection, Failure::kUnresolved, Failure::kTls});
+  EXPECT_EQ(unreached.faults, std::vector<std::string>{"no request reached the server"});
+  for (const Failure failure : {Failure::kReset, Failure::kTimeout, Failure::kHalfAnswer, Failure::kHttpStatus})
+    EXPECT_TRUE(failed({Failure::kNoConnection, failure, Failure::kNoConnection}).valid());
+}
+
 TEST(Verdict, ARunWithoutRequestsIsNotValid) {
   EXPECT_FALSE(judge(run_of({}, 1.0)).valid());
 }

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <boost/json.hpp>
 #include <chrono>
 #include <sstream>
 
@@ -8,6 +9,7 @@
 #include "report/report_html.h"
 #include "report/report_json.h"
 #include "report/sections.h"
+#include "report/svg_plot.h"
 
 namespace takt::report {
 namespace {
@@ -105,6 +107,56 @@ TEST(Report, JsonThatIsNoReportIsRefusedByName) {
   EXPECT_EQ(field_of(with("\"requests\"", "\"asks\"")), "requests");
 }
 
+// Every field beside the requests, with every kind of value that it is not.
+TEST(Report, EveryFieldOfAReportHasItsType) {
+  auto made = a_report(3);
+  made.warnings = {"prompt lengths are estimated"};
+  made.generator = {{"send lag", "p50 0 s"}};
+  made.started = "2026-11-30T16:00:00Z";
+  const std::string good = to_json(made);
+  ASSERT_TRUE(read_report(good));
+  const auto root = boost::json::parse(good).as_object();
+  const boost::json::array values{nullptr, true, "yes", 7, boost::json::array{3}, boost::json::object{{"name", 1}}};
+  for (const char* name : {"schema", "title", "started", "build", "partial", "valid", "faults", "warnings", "load",
+                           "server", "generator", "requests"}) {
+    const auto& right = root.at(name);
+    std::size_t refused = 0;
+    for (const auto& value : values) {
+      // An empty list has no entry of the wrong kind; a value of the right kind is none of the wrong one.
+      if (value.kind() == right.kind() && !value.is_array() && !value.is_object()) continue;
+      auto changed = root;
+      changed[name] = value;
+      const auto read = read_report(boost::json::serialize(changed));
+      ASSERT_FALSE(read) << name << " " << value;
+      EXPECT_EQ(read.error().field.substr(0, std::string(name).size()), name);
+      EXPECT_NE(read.error().message.find(name), std::string::npos) << read.error().message;
+      ++refused;
+    }
+    EXPECT_GE(refused, values.size() - 1) << name;
+    auto without = root;
+    without.erase(name);
+    const auto read = read_report(boost::json::serialize(without));
+    ASSERT_FALSE(read) << name;
+    EXPECT_EQ(read.error().field, name);
+  }
+  for (const char* name : {"classes", "applications"}) {
+    auto changed = root;
+    changed["requests"].as_object()[name] = boost::json::array{7};
+    EXPECT_EQ(read_report(boost::json::serialize(changed)).error().field, std::string("requests.") + name);
+  }
+}
+
+TEST(Report, ARunThatItsOwnReportCallsNotValidStaysSo) {
+  auto made = a_report(50);
+  made.verdict.faults = {"a fault that its requests do not show"};
+  auto text = to_json(made);
+  const auto read = read_report(text);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->verdict.faults, made.verdict.faults);
+  text.replace(text.find("\"valid\":false"), 13, "\"valid\":true");
+  EXPECT_EQ(read_report(text).error().field, "valid");
+}
+
 // What a file says of its requests is held against itself before anything is calculated from it.
 TEST(Report, AHostileReportIsRefusedWithWhatIsWrong) {
   auto one = a_report(3);
@@ -182,6 +234,56 @@ TEST(Report, ACapacityThatNoRateBoundedIsCalledALowerBound) {
   EXPECT_NE(to_markdown("t", sections_of(report)).find("Capacity: more than 1.00 requests/s"), std::string::npos);
   report.capacity_is_bounded = true;
   EXPECT_EQ(to_markdown("t", sections_of(report)).find("more than"), std::string::npos);
+}
+
+TEST(Report, ASearchThatHadToStopSaysWhereAndBlamesNoServer) {
+  auto report = a_report(300);
+  const auto words = [&] { return to_markdown("t", sections_of(report)); };
+  report.trials = {{1.0, 0.99, {0.97, 1.0}, 1.0, false, true},
+                   {2.0, 0.0, {0.0, 0.0}, 0.0, false, false},
+                   {2.0, 0.0, {0.0, 0.0}, 0.0, false, false}};
+  report.capacity = 1.0;
+  report.capacity_stopped_at = 2.0;
+  EXPECT_NE(words().find("STOPPED: no run at 2.00 requests/s was valid"), std::string::npos);
+  EXPECT_NE(words().find("Capacity: more than 1.00 requests/s"), std::string::npos);
+  EXPECT_NE(to_json(report).find("\"stopped_at\":2E0"), std::string::npos);
+  report.capacity.reset();
+  EXPECT_NE(words().find("No rate that was tried had 90.0 % attainment"), std::string::npos);
+  report.trials.erase(report.trials.begin());
+  EXPECT_NE(words().find("Capacity: not known, since no run of the search was valid"), std::string::npos);
+  EXPECT_EQ(words().find("No rate that was tried"), std::string::npos);
+}
+
+// Each place where `before` stands, with the number behind it.
+std::vector<double> numbers_behind(const std::string& text, const std::string& before) {
+  std::vector<double> numbers;
+  for (std::size_t at = 0; (at = text.find(before, at)) != std::string::npos;)
+    numbers.push_back(std::stod(text.substr(at += before.size(), 12)));
+  return numbers;
+}
+
+TEST(Report, TheKeyOfAPlotStandsAboveItsDrawingWhateverTheNames) {
+  const Axis axis{"x", false, false, 0.0, 1.0};
+  for (const std::size_t count : {2U, 6U}) {
+    for (const std::string& name :
+         {std::string("chat"), std::string(128, 'w'), std::string("\xC3\xA4\xC3\xB6") + std::string(60, 'i')}) {
+      const std::vector<Series> series(count, {name, {{0.0, 1.0}, {1.0, 1.0}}});
+      const std::string svg = plot_lines("title", axis, axis, series);
+      double key_ends = 0.0;
+      std::size_t names = 0;
+      for (std::size_t at = 0; (at = svg.find("<text class=\"k\" x=\"", at)) != std::string::npos; ++at, ++names) {
+        const std::string mark = svg.substr(at, svg.find("</text>", at) - at);
+        key_ends = std::max(key_ends, numbers_behind(mark, "\" y=\"").at(0));
+        EXPECT_LT(numbers_behind(mark, " x=\"").at(0) + 6.0 * static_cast<double>(mark.size() - mark.find('>')), 480.0);
+      }
+      EXPECT_EQ(names, count);
+      const auto curve = svg.find("<path class=\"l c0\" d=\"M62.0 ", svg.find("<text class=\"a"));
+      ASSERT_NE(curve, std::string::npos);
+      EXPECT_GT(std::stod(svg.substr(curve + 28, 8)), key_ends) << "the highest point of a curve";
+      EXPECT_GT(numbers_behind(svg, "viewBox=\"0 0 460.0 ").at(0), 280.0);
+    }
+  }
+  EXPECT_EQ(plot_lines("title", axis, axis, {{"only", {}}}).find("class=\"k\""), std::string::npos);
 }
 
 TEST(Report, AHundredThousandRequestsAreALittlePage) {
