@@ -9,15 +9,22 @@
 #include <boost/asio/write.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <string>
 #include <thread>
+#include <utility>
+
+#include "thread_cpu.h"
 
 namespace takt::bench {
 namespace {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
-using Instants = std::unordered_map<std::uint32_t, std::vector<TimePoint>>;
+using Instants = std::vector<TimePoint>;
+using Steady = std::chrono::steady_clock;
+
+constexpr int kTokensAtATime = 256;  // between two looks at who connects and asks
 
 const std::string kHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
 
@@ -42,89 +49,103 @@ const std::string& last_chunk() {
   return kChunk;
 }
 
-// One client, one request after the other.
-class Stream : public std::enable_shared_from_this<Stream> {
- public:
-  Stream(asio::ip::tcp::socket socket, const Pace& pace, Instants& left)
-      : socket_(std::move(socket)), timer_(socket_.get_executor()), pace_(pace), left_(left) {
+struct Stream {
+  explicit Stream(asio::ip::tcp::socket from) : socket(std::move(from)) {
     error_code ignored;
-    socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+    socket.set_option(asio::ip::tcp::no_delay(true), ignored);
   }
 
-  void read() {
-    asio::async_read_until(socket_, input_, "\"stream_options\"",
-                           [self = shared_from_this()](const error_code& error, std::size_t) {
-                             if (!error) self->begin();
-                           });
-  }
+  void write(const std::string& bytes) { asio::write(socket, asio::buffer(bytes), error); }
 
- private:
-  void begin() {
-    const std::string text{asio::buffers_begin(input_.data()), asio::buffers_end(input_.data())};
-    input_.consume(input_.size());
-    const auto at = text.find("\"max_tokens\":");
-    const auto key = at == std::string::npos ? 0 : static_cast<std::uint32_t>(std::atoi(text.c_str() + at + 13));
-    instants_ = &left_[key];
-    instants_->reserve(pace_.tokens);
-    next_ = std::chrono::steady_clock::now();
-    asio::write(socket_, asio::buffer(kHead), error_);
-    send_next();
-  }
-
-  void send_next() {
-    next_ += pace_.gap;
-    timer_.expires_at(next_);
-    timer_.async_wait([self = shared_from_this()](const error_code& error) {
-      if (error || self->error_) return;
-      self->instants_->push_back(std::chrono::steady_clock::now());
-      asio::write(self->socket_, asio::buffer(token_chunk()), self->error_);
-      if (self->instants_->size() < self->pace_.tokens) return self->send_next();
-      asio::write(self->socket_, asio::buffer(last_chunk()), self->error_);
-      if (!self->error_) self->read();
-    });
-  }
-
-  asio::ip::tcp::socket socket_;
-  asio::steady_timer timer_;
-  asio::streambuf input_;
-  const Pace& pace_;
-  Instants& left_;
-  std::vector<TimePoint>* instants_ = nullptr;
-  TimePoint next_;
-  error_code error_;
+  asio::ip::tcp::socket socket;
+  asio::streambuf input;
+  Instants* left = nullptr;
+  error_code error;
 };
 
 }  // namespace
 
 class PacingServer::Work {
  public:
-  explicit Work(Pace pace) : pace_(pace), acceptor_(context_, {asio::ip::address_v4::loopback(), 0}) {
+  explicit Work(Pace pace) : pace_(pace), acceptor_(context_, {asio::ip::address_v4::loopback(), 0}), timer_(context_) {
     acceptor_.listen(asio::socket_base::max_listen_connections);
     accept();
-    thread_ = std::thread([this] { context_.run(); });
+    thread_ = std::thread([this] {
+      context_.run();
+      log_.cpu_seconds = thread_cpu_seconds();
+    });
   }
   ~Work() { end(); }
 
   std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
-  Instants end() {
+  Log end() {
     context_.stop();
     if (thread_.joinable()) thread_.join();
-    return std::move(left_);
+    return std::move(log_);
   }
 
  private:
+  using SharedStream = std::shared_ptr<Stream>;
+
   void accept() {
     acceptor_.async_accept([this](const error_code& error, asio::ip::tcp::socket socket) {
       if (error) return;
-      std::make_shared<Stream>(std::move(socket), pace_, left_)->read();
+      read(std::make_shared<Stream>(std::move(socket)));
       accept();
     });
   }
 
+  void read(const SharedStream& stream) {
+    asio::async_read_until(stream->socket, stream->input, "\"stream_options\"",
+                           [this, stream](const error_code& error, std::size_t) {
+                             if (!error) begin(stream);
+                           });
+  }
+
+  void begin(const SharedStream& stream) {
+    const auto data = stream->input.data();
+    const std::string text{asio::buffers_begin(data), asio::buffers_end(data)};
+    stream->input.consume(stream->input.size());
+    const auto at = text.find("\"max_tokens\":");
+    const auto key = at == std::string::npos ? 0 : static_cast<std::uint32_t>(std::atoi(text.c_str() + at + 13));
+    stream->left = &log_.left[key];
+    stream->left->reserve(pace_.tokens);
+    stream->write(kHead);
+    due_.emplace_back(Steady::now() + pace_.gap, stream);
+    if (due_.size() == 1) wait();
+  }
+
+  // All have one gap, so who comes first is whoever waited longest: a queue, and no timer for each.
+  void wait() {
+    timer_.expires_at(due_.front().first);
+    timer_.async_wait([this](const error_code& error) {
+      if (!error) send_due();
+    });
+  }
+
+  void send_due() {
+    for (int sent = 0; sent < kTokensAtATime && !due_.empty() && due_.front().first <= Steady::now(); ++sent) {
+      auto [at, stream] = std::move(due_.front());
+      due_.pop_front();
+      stream->left->push_back(Steady::now());
+      stream->write(token_chunk());
+      if (stream->error) continue;
+      if (stream->left->size() < pace_.tokens) {
+        due_.emplace_back(at + pace_.gap, std::move(stream));
+        continue;
+      }
+      stream->write(last_chunk());
+      if (!stream->error) read(stream);
+    }
+    if (!due_.empty()) wait();
+  }
+
   Pace pace_;
-  Instants left_;
+  Log log_;
   asio::io_context context_{1};
   asio::ip::tcp::acceptor acceptor_;
+  asio::steady_timer timer_;
+  std::deque<std::pair<TimePoint, SharedStream>> due_;
   std::thread thread_;
 };
 
@@ -133,7 +154,7 @@ PacingServer::~PacingServer() = default;
 std::uint16_t PacingServer::port() const {
   return work_->port();
 }
-Instants PacingServer::stop() {
+PacingServer::Log PacingServer::stop() {
   return work_->end();
 }
 

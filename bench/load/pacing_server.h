@@ -1,5 +1,5 @@
 // A server that streams tokens at a steady pace and notes when each left: what a load generator's instants are held
-// against.
+// against. It costs little beyond the kernel's part of a send, so that it is not what limits the generator.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,14 @@ class PacingServer {
   ~PacingServer();
 
   std::uint16_t port() const;
-  // Ends it. For each request, by its max_tokens: the instants at which its tokens left.
-  std::unordered_map<std::uint32_t, std::vector<TimePoint>> stop();
+
+  struct Log {
+    // For each request, by its max_tokens: the instants at which its tokens left.
+    std::unordered_map<std::uint32_t, std::vector<TimePoint>> left;
+    double cpu_seconds = 0.0;  // of its thread
+  };
+  // Ends it.
+  Log stop();
 
  private:
   class Work;

@@ -8,8 +8,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMaxDepth = 32;
-
 const json::object* object_in(const json::object& parent, std::string_view name) {
   const auto* value = parent.if_contains(json::string_view(name.data(), name.size()));
   return value == nullptr ? nullptr : value->if_object();
@@ -84,7 +82,7 @@ Result<AnswerEvent> read_answer_event(std::string_view text, bool keep_text) {
   std::array<unsigned char, 4096> room;  // NOLINT: the parser's memory, written before it is read
   json::monotonic_resource memory(room.data(), room.size());
   json::parse_options options;
-  options.max_depth = kMaxDepth;
+  options.max_depth = kMaxEventDepth;
   boost::system::error_code error;
   const auto root = json::parse(json::string_view(text.data(), text.size()), error, &memory, options);
   if (error || !root.is_object()) return Error::invalid("", "an event is no JSON object");

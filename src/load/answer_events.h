@@ -1,6 +1,7 @@
 // What a chunk, or a whole answer, of the OpenAI API says that matters for measuring.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,7 +23,11 @@ struct AnswerEvent {
   std::optional<std::uint32_t> cached_tokens;
   std::optional<std::uint32_t> preemptions;  // Takt's own
   std::optional<Duration> queue;             // Takt's own
+
+  bool operator==(const AnswerEvent&) const = default;
 };
+
+inline constexpr std::size_t kMaxEventDepth = 32;  // of nested lists and objects
 
 // Errors: kInvalidArgument: no JSON object, or nested too deep.
 Result<AnswerEvent> read_answer_event(std::string_view json, bool keep_text);

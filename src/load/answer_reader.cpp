@@ -5,6 +5,8 @@
 
 #include "api/utf8_text.h"
 #include "load/answer_events.h"
+#include "load/http_status.h"
+#include "load/token_event.h"
 
 namespace takt::load {
 namespace {
@@ -13,9 +15,6 @@ using measure::Failure;
 using measure::Outcome;
 
 constexpr std::size_t kMaxDetailBytes = 200;
-constexpr int kOk = 200;
-constexpr int kTooManyRequests = 429;
-constexpr int kUnavailable = 503;
 
 Outcome outcome_of(Failure failure, std::string_view code) {
   if (failure == Failure::kNone) return Outcome::kComplete;
@@ -42,7 +41,7 @@ void AnswerReader::head(const ResponseHead& head) {
 
 void AnswerReader::body(TimePoint at, std::string_view bytes) {
   if (settled_) return;
-  if (head_.status == kOk && head_.event_stream) {
+  if (head_.status == http_status::kOk && head_.event_stream) {
     const auto status = sse_.push(bytes, [&](std::string_view event) { return take_event(at, event); });
     // take_event has failed the sample where the event itself was at fault.
     if (!status) fail(Failure::kTooLarge, status.error().message);
@@ -57,6 +56,12 @@ Status AnswerReader::take_event(TimePoint at, std::string_view event) {
     done_ = true;
     return {};
   }
+  // Thousands a second are nothing but a token.
+  AnswerEvent plain;
+  if (read_token_event(event, keep_text_, plain)) {
+    take_token(at, plain);
+    return {};
+  }
   auto read = read_answer_event(event, keep_text_);
   if (!read) {
     fail(Failure::kWrongJson, event);
@@ -67,10 +72,7 @@ Status AnswerReader::take_event(TimePoint at, std::string_view event) {
     sample_.record.outcome = outcome_of(Failure::kErrorEvent, read->error_code);
     return Error::internal(*read->error);
   }
-  if (read->has_token) {
-    if (const auto gap = measure::note_tokens(sample_.record.times, at)) sample_.gaps.push_back(*gap);
-    if (keep_text_ && text_.size() < kMaxTextBytes) text_ += read->text;
-  }
+  take_token(at, *read);
   finished_ = finished_ || read->finished;
   if (read->prompt_tokens) sample_.prompt_tokens = read->prompt_tokens;
   if (read->completion_tokens) sample_.output_tokens = read->completion_tokens;
@@ -78,6 +80,12 @@ Status AnswerReader::take_event(TimePoint at, std::string_view event) {
   if (read->preemptions) sample_.preemptions = read->preemptions;
   if (read->queue) sample_.queue = read->queue;
   return {};
+}
+
+void AnswerReader::take_token(TimePoint at, const AnswerEvent& event) {
+  if (!event.has_token) return;
+  if (const auto gap = measure::note_tokens(sample_.record.times, at)) sample_.gaps.push_back(*gap);
+  if (keep_text_ && text_.size() < kMaxTextBytes) text_ += event.text;
 }
 
 // An answer in one piece: all its tokens came at its end.
@@ -90,16 +98,16 @@ Status AnswerReader::take_whole(TimePoint at) {
 void AnswerReader::take_refusal() {
   const auto read = read_answer_event(body_, false);
   const std::string message = read && read->error ? *read->error : body_;
-  const Failure failure = head_.status == kTooManyRequests ? Failure::kRateLimited
-                          : head_.status == kUnavailable   ? Failure::kOverloaded
-                                                           : Failure::kHttpStatus;
+  const Failure failure = head_.status == http_status::kTooManyRequests ? Failure::kRateLimited
+                          : head_.status == http_status::kUnavailable   ? Failure::kOverloaded
+                                                                        : Failure::kHttpStatus;
   fail(failure, message);
   sample_.record.outcome = outcome_of(failure, read ? std::string_view(read->error_code) : std::string_view());
 }
 
 void AnswerReader::finish(TimePoint at, Failure failure, const std::string& detail) {
   auto& times = sample_.record.times;
-  if (!settled_ && head_.status != 0 && head_.status != kOk) {
+  if (!settled_ && head_.status != 0 && head_.status != http_status::kOk) {
     take_refusal();
   } else if (!settled_ && head_.event_stream && announced_end()) {
     // Complete, however the connection ended.

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "api/sse_reader.h"
+#include "load/answer_events.h"
 #include "load/transport.h"
 #include "measure/answer_sample.h"
 
@@ -34,6 +35,7 @@ class AnswerReader {
 
  private:
   Status take_event(TimePoint at, std::string_view event);
+  void take_token(TimePoint at, const AnswerEvent& event);
   Status take_whole(TimePoint at);
   void take_refusal();
   void fail(measure::Failure failure, std::string_view detail);

@@ -55,7 +55,8 @@ class Transport {
   // Closes the exchange's connection, which is how a client cancels. One that is over: nothing happens.
   virtual void abandon(ExchangeId id) = 0;
 
-  // Runs calls and exchanges until done() or until nothing is left that could happen.
+  // Runs calls and exchanges until done() or until nothing is left that could happen. Some that are ready already may
+  // come after done().
   virtual void run_until(const std::function<bool()>& done) = 0;
 };
 

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "api/sse_reader.h"
+#include "load/answer_events.h"
 #include "load/answer_reader.h"
+#include "load/token_event.h"
 
 namespace {
 
@@ -47,6 +49,16 @@ struct Measured {
   }
 };
 
+// The short way says what the long one says.
+void read_both_ways(std::string_view event) {
+  for (const bool keep_text : {false, true}) {
+    takt::load::AnswerEvent token;
+    if (!takt::load::read_token_event(event, keep_text, token)) continue;
+    const auto read = takt::load::read_answer_event(event, keep_text);
+    require(read && *read == token);
+  }
+}
+
 Measured measure(std::string_view bytes, std::size_t piece, bool stream) {
   Measured measured;
   takt::load::AnswerReader reader(measured.sample, true);
@@ -69,7 +81,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   const std::size_t whole = std::max<std::size_t>(1, bytes.size());
   const std::size_t piece = 1 + data[0] % 64;
-  require(events_of(bytes, whole) == events_of(bytes, piece));
+  const auto events = events_of(bytes, whole);
+  require(events == events_of(bytes, piece));
+  for (const auto& event : events) read_both_ways(event);
+  read_both_ways(bytes);
   for (const bool stream : {true, false}) require(measure(bytes, whole, stream) == measure(bytes, piece, stream));
   return 0;
 }
