@@ -63,8 +63,10 @@ std::uint64_t sum_of_dropped(const ReplayCounts& counts) {
 TEST(TraceSource, WhatIsLeftOutIsCountedByItsReason) {
   auto embedding = record_of(5, 5);
   embedding.work = trace::Work::kEmbed;
+  ReplayOptions options;
+  options.most_tokens = 100;
   const auto replayed =
-      replay({record_of(5, 5), record_of(0, 5), record_of(5, 0), record_of(90, 11), embedding}, {.most_tokens = 100});
+      replay({record_of(5, 5), record_of(0, 5), record_of(5, 0), record_of(90, 11), embedding}, options);
   EXPECT_EQ(replayed.requests.size(), 1U);
   EXPECT_EQ(replayed.counts.records, 5U);
   EXPECT_EQ(replayed.counts.kept, 1U);
