@@ -28,10 +28,10 @@ h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem;border-bottom:1px solid
 .w{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.86rem}
 th,td{padding:.2rem .6rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
 th:first-child,td:first-child{text-align:left}.f th,.f td{text-align:left;white-space:normal}
-.p{display:flex;flex-wrap:wrap;gap:12px}.p svg{width:min(100%,480px);height:auto}
+.p{display:flex;flex-wrap:wrap;gap:12px;align-items:flex-start}.p svg{width:min(100%,480px);height:auto}
 svg text{font:11px system-ui,sans-serif;fill:var(--soft)}svg .t{font-size:13px;fill:var(--fg);font-weight:600}
 .m{text-anchor:middle}.e{text-anchor:end}.g{stroke:var(--line);fill:none}.l{fill:none;stroke-width:1.6}
-.d{fill:none;stroke-width:2.6;stroke-linecap:round;opacity:.55}.h{fill:var(--c0)}
+.d{fill:none;stroke-width:2.6;stroke-linecap:round;opacity:.8}.h{fill:var(--c0)}
 .l.c0,.d.c0{stroke:var(--c0)}.l.c1,.d.c1{stroke:var(--c1)}.l.c2,.d.c2{stroke:var(--c2)}.l.c3,.d.c3{stroke:var(--c3)}.l.c4,.d.c4{stroke:var(--c4)}.l.c5,.d.c5{stroke:var(--c5)}
 .l.c1{stroke-dasharray:7 3}.l.c2{stroke-dasharray:2 2.5}.l.c3{stroke-dasharray:9 3 2 3}.l.c4{stroke-dasharray:5 2 2 2 2 2}.l.c5{stroke-dasharray:12 4}
 svg .k{fill:var(--fg)}
