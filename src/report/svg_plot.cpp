@@ -256,8 +256,8 @@ std::string plot_heat(const std::string& title, Axis x, Axis y, const Points& po
     const auto row = std::clamp(static_cast<int>((frame.y(py) - kTop) / height), 0, kHeatRows - 1);
     most = std::max(most, ++counts[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)]);
   }
-  frame.add("<text class=\"a e\" x=\"" + coordinate(kWidth - kRight) + "\" y=\"16\">strongest: " + std::to_string(most) +
-            " requests</text>");
+  frame.add("<text class=\"a e\" x=\"" + coordinate(kWidth - kRight) +
+            "\" y=\"16\">strongest: " + std::to_string(most) + " requests</text>");
   for (int row = 0; row < kHeatRows; ++row) {
     for (int column = 0; column < kHeatColumns; ++column) {
       const auto count = counts[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)];

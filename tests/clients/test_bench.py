@@ -169,12 +169,6 @@ def test_a_server_that_is_not_there_and_one_that_is_none():
         assert run("bench", url).returncode == 2
 
 
-def test_a_server_without_encryption_is_no_https(hostile):
-    plain = hostile(whole("{}"))
-    result = run("bench", f"https://127.0.0.1:{plain.port}", "--quiet", "--timeout", "5")
-    assert result.returncode == 4 and "tls" in result.stderr
-
-
 def test_what_no_request_of_the_load_could_be_is_refused_before_the_run(start):
     server = start(model="fake:length=16,context=1000")
     url = server.url
