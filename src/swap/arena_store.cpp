@@ -18,12 +18,11 @@ std::size_t all_buffers(const StagingBuffers& buffers) {
 }  // namespace
 
 ArenaStore::ArenaStore(PageCodec pages, StagingBuffers buffers, SwapStoreInfo info, const Clock& clock)
-    : pages_(std::move(pages)),
-      buffers_(std::move(buffers)),
-      info_(std::move(info)),
+    : BufferedStore(std::move(buffers), std::move(info)),
+      pages_(std::move(pages)),
       clock_(clock),
-      orders_(all_buffers(buffers_)),
-      over_(all_buffers(buffers_)) {}
+      orders_(all_buffers(this->buffers())),
+      over_(all_buffers(this->buffers())) {}
 
 Result<std::unique_ptr<ArenaStore>> ArenaStore::start(PageCodec pages, StagingBuffers buffers, SwapStoreInfo info,
                                                       const Clock& clock) {
@@ -45,20 +44,19 @@ ArenaStore::~ArenaStore() {
 // Several pages, and the slower half of them does not count: the first one finds everything cold.
 Status ArenaStore::measure() {
   constexpr std::uint32_t kProbes = 8;
-  const std::uint32_t probes = std::min(kProbes, info_.pages);
+  const std::uint32_t probes = std::min(kProbes, info().pages);
   std::vector<Duration> out;
   std::vector<Duration> in;
   for (const bool writes : {true, false}) {
     for (std::uint32_t i = 0; i < probes; ++i) {
-      const SwapTransfer done = carry_out({PageId(i), writes, buffers_.take(PageId(i), writes)});
-      buffers_.give_back(PageId(i));
+      const SwapTransfer done = carry_out({PageId(i), writes, buffers().take(PageId(i), writes)});
+      buffers().give_back(PageId(i));
       if (!done.status) return done.status;
       (writes ? out : in).push_back(done.took);
     }
   }
   for (auto* times : {&out, &in}) std::sort(times->begin(), times->end());
-  info_.out_time = out[out.size() / 2];
-  info_.in_time = in[in.size() / 2];
+  set_times(out[out.size() / 2], in[in.size() / 2]);
   return {};
 }
 
@@ -77,36 +75,19 @@ void ArenaStore::run() {
   }
 }
 
-std::span<std::byte> ArenaStore::buffer_for(PageId page) {
-  const std::span<std::byte> buffer = buffers_.take(page, true);
-  return buffer.empty() ? buffer : buffer.first(info_.page_bytes);
-}
-
 void ArenaStore::send(PageId page) {
-  orders_.try_push({page, true, buffers_.of(page)});
+  orders_.try_push({page, true, buffers().of(page)});
 }
 
 bool ArenaStore::fetch(PageId page) {
-  const std::span<std::byte> buffer = buffers_.take(page, false);
+  const std::span<std::byte> buffer = buffers().take(page, false);
   if (buffer.empty()) return false;
   orders_.try_push({page, false, buffer});
   return true;
 }
 
-std::span<const std::byte> ArenaStore::fetched(PageId page) const {
-  if (!buffers_.is_fetched(page)) return {};
-  return buffers_.of(page).first(info_.page_bytes);
-}
-
 void ArenaStore::collect(std::vector<SwapTransfer>& over) {
-  for (SwapTransfer& done : over_.drain()) {
-    if (!done.out && done.status) {
-      buffers_.mark_fetched(done.page);
-    } else {
-      buffers_.give_back(done.page);
-    }
-    over.push_back(std::move(done));
-  }
+  for (SwapTransfer& done : over_.drain()) hand_in(std::move(done), over);
 }
 
 }  // namespace takt

@@ -30,22 +30,12 @@ Result<std::unique_ptr<TimedStore>> TimedStore::create(const TimedStoreScript& s
 
 TimedStore::TimedStore(const TimedStoreScript& script, PageCodec pages, StagingBuffers buffers, SwapStoreInfo info,
                        const Clock& clock)
-    : script_(script), pages_(std::move(pages)), buffers_(std::move(buffers)), info_(std::move(info)), clock_(clock) {}
-
-std::span<std::byte> TimedStore::buffer_for(PageId page) {
-  const std::span<std::byte> buffer = buffers_.take(page, true);
-  return buffer.empty() ? buffer : buffer.first(info_.page_bytes);
-}
+    : BufferedStore(std::move(buffers), std::move(info)), script_(script), pages_(std::move(pages)), clock_(clock) {}
 
 bool TimedStore::fetch(PageId page) {
-  if (buffers_.take(page, false).empty()) return false;
+  if (buffers().take(page, false).empty()) return false;
   begin(page, false);
   return true;
-}
-
-std::span<const std::byte> TimedStore::fetched(PageId page) const {
-  if (!buffers_.is_fetched(page)) return {};
-  return buffers_.of(page).first(info_.page_bytes);
 }
 
 void TimedStore::begin(PageId page, bool out) {
@@ -54,7 +44,7 @@ void TimedStore::begin(PageId page, bool out) {
 }
 
 Status TimedStore::carry_out(const UnderWay& transfer) {
-  const std::span<std::byte> bytes = buffers_.of(transfer.page);
+  const std::span<std::byte> bytes = buffers().of(transfer.page);
   if (transfer.out) {
     if (is_turn(++sent_, script_.fail_out_every)) return Error{ErrorCode::kIo, "The script fails this write.", {}};
     return pages_.write(transfer.page, bytes);
@@ -75,14 +65,8 @@ void TimedStore::collect(std::vector<SwapTransfer>& over) {
   while (!under_way_.empty() && under_way_.front().ends <= clock_.now()) {
     const UnderWay transfer = under_way_.front();
     under_way_.pop_front();
-    SwapTransfer done{transfer.page, transfer.out, carry_out(transfer),
-                      transfer.out ? script_.out_time : script_.in_time};
-    if (!done.out && done.status) {
-      buffers_.mark_fetched(done.page);
-    } else {
-      buffers_.give_back(done.page);
-    }
-    over.push_back(std::move(done));
+    hand_in({transfer.page, transfer.out, carry_out(transfer), transfer.out ? script_.out_time : script_.in_time},
+            over);
   }
 }
 

@@ -5,9 +5,8 @@
 #include <cstdint>
 #include <deque>
 
+#include "swap/buffered_store.h"
 #include "swap/page_codec.h"
-#include "swap/staging.h"
-#include "swap/swap_store.h"
 
 namespace takt {
 
@@ -23,20 +22,14 @@ struct TimedStoreScript {
   std::uint32_t change_in_every = 0;
 };
 
-class TimedStore final : public SwapStore {
+class TimedStore final : public BufferedStore {
  public:
   // `clock` outlives the store. Errors: kResourceExhausted when there is no memory for it.
   static Result<std::unique_ptr<TimedStore>> create(const TimedStoreScript& script, std::size_t page_bytes,
                                                     const Clock& clock);
 
-  const SwapStoreInfo& info() const override { return info_; }
-  std::uint32_t room_out() const override { return buffers_.room_out(); }
-  std::uint32_t room_in() const override { return buffers_.room_in(); }
-  std::span<std::byte> buffer_for(PageId page) override;
   void send(PageId page) override { begin(page, true); }
   bool fetch(PageId page) override;
-  std::span<const std::byte> fetched(PageId page) const override;
-  void let_go(PageId page) noexcept override { buffers_.give_back(page); }
   void collect(std::vector<SwapTransfer>& over) override;
 
  private:
@@ -53,8 +46,6 @@ class TimedStore final : public SwapStore {
 
   const TimedStoreScript script_;
   PageCodec pages_;
-  StagingBuffers buffers_;
-  const SwapStoreInfo info_;
   const Clock& clock_;
   std::deque<UnderWay> under_way_;
   TimePoint free_at_{};
