@@ -12,18 +12,9 @@ use crate::values;
 /// Appended to the last message when its text is to be continued; the prompt is cut where it comes out.
 const CONTINUE_TAG: &str = "CONTINUE_FINAL_MESSAGE_TAG ";
 
-/// Top-level strings that hold the model's own control tokens, not the caller's words.
-const TOKEN_NAMES: [&str; 9] = [
-    "bos_token",
-    "eos_token",
-    "unk_token",
-    "sep_token",
-    "pad_token",
-    "cls_token",
-    "mask_token",
-    "eot_token",
-    "eom_token",
-];
+/// Top-level strings that hold the model's own control tokens, not the caller's words: a name a line. The API refuses
+/// them as template arguments by the same list.
+const TOKEN_NAMES: &str = include_str!("../token_names.txt");
 
 pub struct Context {
     root: Map<String, Json>,
@@ -113,7 +104,7 @@ impl Context {
             pairs.push((Value::from("strftime_now"), function));
         }
         for (key, value) in &self.root {
-            let own_token = TOKEN_NAMES.contains(&key.as_str());
+            let own_token = TOKEN_NAMES.lines().any(|name| name == key);
             let value = match value {
                 Json::String(text) if own_token && guard.is_control_token(text) => Value::from(text.as_str()),
                 value => to_value(value, key, guard)?,

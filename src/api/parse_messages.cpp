@@ -124,27 +124,13 @@ std::string read_messages(FieldReader& fields, const ApiOptions& limits) {
 }
 
 // What the server itself puts into a template's context, or keeps out of it, cannot be overwritten from outside: the
-// conversation, the clock, the functions, and the control tokens, which would be trusted. The last two are arguments of
-// Hugging Face's apply_chat_template, not variables.
-constexpr std::string_view kReservedVariables[] = {"messages",
-                                                   "tools",
-                                                   "documents",
-                                                   "add_generation_prompt",
-                                                   "continue_final_message",
-                                                   "now",
-                                                   "strftime_now",
-                                                   "raise_exception",
-                                                   "bos_token",
-                                                   "eos_token",
-                                                   "unk_token",
-                                                   "sep_token",
-                                                   "pad_token",
-                                                   "cls_token",
-                                                   "mask_token",
-                                                   "eot_token",
-                                                   "eom_token",
-                                                   "chat_template",
-                                                   "tokenize"};
+// conversation, the clock, the functions, and the control tokens, which would be trusted. `chat_template` and
+// `tokenize` are arguments of Hugging Face's apply_chat_template, not variables.
+constexpr std::string_view kReservedVariables[] = {
+    "messages", "tools",        "documents",       "add_generation_prompt", "continue_final_message",
+    "now",      "strftime_now", "raise_exception", "chat_template",         "tokenize",
+#include "token_names.inc"  // one in each line of bridge/token_names.txt
+};
 
 // The path of a number that no double stands for; empty when there is none. As deep as the parser lets it be.
 std::string lost_number(const json::value& value, const std::string& path) {
