@@ -3,6 +3,7 @@
 
 #include "config/presets.h"
 #include "config/server_config.h"
+#include "sched/numbers_of_options.h"
 
 namespace takt::config {
 namespace {
@@ -58,12 +59,24 @@ void bind(OptionTable& table, CpuExecutorOptions& compute) {
   table.add_integer("compute.max_step_tokens", compute.max_step_tokens, 1, kMostStepTokens);
 }
 
+// Binds each number of a component to its key and range.
+struct NumberBinder {
+  OptionTable& table;
+
+  void operator()(const char* key, std::uint32_t& field, std::int64_t least, std::int64_t most) const {
+    table.add_integer(key, field, least, most);
+  }
+  void operator()(const char* key, double& field, double least, double most) const {
+    table.add_real(key, field, least, most);
+  }
+  void operator()(const char* key, Duration& field, Duration unit, std::int64_t least, std::int64_t most) const {
+    table.add_duration(key, field, unit, least, most);
+  }
+};
+
 void bind(OptionTable& table, SchedulerOptions& sched) {
   table.add_enum("scheduler.join", sched.join,
                  {{"every_step", JoinRule::kEveryStep}, {"when_empty", JoinRule::kWhenEmpty}});
-  table.add_integer("scheduler.window_min_batch", sched.window.min_batch, 1, 65536);
-  table.add_real("scheduler.window_served_ratio", sched.window.served_ratio, 0.0, 10.0);
-  table.add_duration("scheduler.window_max_wait_ms", sched.window.max_wait, kMillisecond, 0, 600'000);
   table.add_switch("scheduler.window_adaptive", sched.window.adaptive);
   table.add_enum("scheduler.prefill", sched.prefill,
                  {{"chunked", PrefillRule::kChunked}, {"whole", PrefillRule::kWhole}});
@@ -84,24 +97,7 @@ void bind(OptionTable& table, SchedulerOptions& sched) {
                   {"auto", PreemptionRule::kAuto}});
   table.add_enum("scheduler.order", sched.order,
                  {{"fcfs", OrderRule::kFcfs}, {"fair", OrderRule::kFair}, {"deadline", OrderRule::kDeadline}});
-  table.add_integer("scheduler.max_overtakes", sched.max_overtakes, 1, 1'000'000);
-  table.add_real("scheduler.fair_prompt_weight", sched.fair.prompt, 0.0, 1000.0);
-  table.add_real("scheduler.fair_cached_weight", sched.fair.cached, 0.0, 1000.0);
-  table.add_real("scheduler.fair_output_weight", sched.fair.output, 0.0, 1000.0);
-  table.add_integer("scheduler.max_sequences", sched.max_sequences, 1, kMostSequences);
-  table.add_integer("scheduler.max_step_tokens", sched.max_step_tokens, 1, kMostStepTokens);
-  table.add_duration("scheduler.step_target_ms", sched.step_target, kMillisecond, 1, 60'000);
-  table.add_duration("scheduler.max_step_ms", sched.max_step, kMillisecond, 1, 60'000);
-  table.add_real("scheduler.decode_share", sched.decode_share, 0.0, 1.0);
-  table.add_real("scheduler.planning_margin", sched.planning_margin, 0.0, 0.5);
-  table.add_real("scheduler.newcomer_share", sched.newcomer_share, 0.1, 0.9);
-  table.add_integer("scheduler.max_decode_only_steps", sched.max_decode_only_steps, 1, 1000);
-  table.add_real("scheduler.watermark", sched.watermark, 0.0, 0.5);
-  table.add_real("scheduler.batch_min_share", sched.batch_min_share, 0.0, 0.5);
-  table.add_integer("scheduler.breaker_preemptions_per_minute", sched.breaker.preemptions_per_minute, 0, 100'000);
-  table.add_duration("scheduler.breaker_recovery_seconds", sched.breaker.recovery, kSecond, 1, 3600);
-  table.add_integer("scheduler.protect_after", sched.protect_after, 1, 1000);
-  table.add_integer("scheduler.lookahead", sched.lookahead, 1, 65536);
+  visit_numbers(sched, NumberBinder{table});
 }
 
 void bind(OptionTable& table, const std::string& section, QueueLimits& limits) {

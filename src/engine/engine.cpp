@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -18,6 +19,7 @@
 #include "engine/warm_up.h"
 #include "kv/kv_cache.h"
 #include "sched/admission.h"
+#include "sched/numbers_of_options.h"
 
 namespace takt {
 
@@ -26,33 +28,34 @@ namespace {
 // Work waits and nothing could be planned: look again this soon even without a command.
 constexpr Duration kDeferredPause = std::chrono::milliseconds(2);
 
-Status check_range(const char* field, double value, double low, double high) {
-  if (value >= low && value <= high) return {};
-  return Error::invalid(
-      field, std::string(field) + " must be between " + std::to_string(low) + " and " + std::to_string(high) + ".");
+std::string bound_text(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.10g", number);
+  return text;
 }
+
+// Keeps the first number that is out of its range.
+class RangeCheck {
+ public:
+  void operator()(const char* key, double value, double least, double most) {
+    if (!first_.ok() || (value >= least && value <= most)) return;
+    first_ = Error::invalid(
+        key, std::string(key) + " must be between " + bound_text(least) + " and " + bound_text(most) + ".");
+  }
+  void operator()(const char* key, Duration value, Duration unit, std::int64_t least, std::int64_t most) {
+    (*this)(key, to_seconds(value) / to_seconds(unit), static_cast<double>(least), static_cast<double>(most));
+  }
+  const Status& first() const { return first_; }
+
+ private:
+  Status first_;
+};
 
 // What the options come to with this executor.
 Result<SchedulerOptions> effective_scheduler_options(SchedulerOptions options, const ExecutorCapabilities& caps) {
-  const Status checks[] = {
-      check_range("scheduler.max_sequences", options.max_sequences, 1, 1e6),
-      check_range("scheduler.max_step_tokens", options.max_step_tokens, 1, 1e9),
-      check_range("scheduler.step_target_ms", to_seconds(options.step_target) * 1e3, 1, 3'600'000),
-      check_range("scheduler.max_step_ms", to_seconds(options.max_step) * 1e3, 1, 3'600'000),
-      check_range("scheduler.decode_share", options.decode_share, 0, 1),
-      check_range("scheduler.planning_margin", options.planning_margin, 0, 0.5),
-      check_range("scheduler.newcomer_share", options.newcomer_share, 0.1, 0.9),
-      check_range("scheduler.max_decode_only_steps", options.max_decode_only_steps, 1, 1e6),
-      check_range("scheduler.watermark", options.watermark, 0, 0.5),
-      check_range("scheduler.lookahead", options.lookahead, 1, 1e6),
-      check_range("scheduler.batch_min_share", options.batch_min_share, 0, 0.5),
-      check_range("scheduler.max_overtakes", options.max_overtakes, 1, 1e6),
-      check_range("scheduler.breaker_preemptions_per_minute", options.breaker.preemptions_per_minute, 0, 1e5),
-      check_range("scheduler.breaker_recovery_seconds", to_seconds(options.breaker.recovery), 1, 3600),
-  };
-  for (const Status& check : checks) {
-    if (!check.ok()) return check.error();
-  }
+  RangeCheck ranges;
+  visit_numbers(std::as_const(options), ranges);
+  if (!ranges.first().ok()) return ranges.first().error();
   if (options.order != OrderRule::kFcfs && options.join == JoinRule::kWhenEmpty) {
     return Error::invalid("scheduler.order", "A closed batch takes who came first: scheduler.order must be fcfs.");
   }

@@ -148,6 +148,12 @@ TEST(EngineDoor, ContradictoryOptionsAreRefusedAtStart) {
   options.sched.max_sequences = 0;
   EXPECT_EQ(field_of(options), "scheduler.max_sequences");
   options = {};
+  options.sched.protect_after = 1001;
+  EXPECT_EQ(field_of(options), "scheduler.protect_after");
+  options = {};
+  options.sched.window.max_wait = -milliseconds(1);
+  EXPECT_EQ(field_of(options), "scheduler.window_max_wait_ms");
+  options = {};
   options.sched.planning_margin = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(field_of(options), "scheduler.planning_margin");
   options = {};
