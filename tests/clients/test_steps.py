@@ -158,15 +158,20 @@ def test_old_files_go_and_the_rest_can_be_read(start, connect, tmp_path):
     server = start("--step-log", str(path), "--set", "server.step_log_bytes=1048576", "--set", "server.step_log_files=2",
                    model="fake:length=4000,step_us=1,context=8192,blocks=2000")
     client = connect(server)
+    aside = path.with_name("steps.jsonl.1")
 
-    def grown():
+    def parts_put_aside():
+        return json.loads(aside.open().readline())["part"] + 1 if aside.exists() else 0
+
+    # As long as the machine needs: each round writes some hundred kilobytes, and how quickly is no matter here.
+    for _ in range(40):
+        if parts_put_aside() >= 2:
+            break
         client.completions.create(model="fake", prompt="x", max_tokens=4000, n=4)
-        return path.with_name("steps.jsonl.1").exists()
-
-    wait_until(grown, "the first file to be put aside")
+    wait_until(lambda: parts_put_aside() >= 2, "a second file to be put aside, in the place of the first")
     server.signal()
     assert server.wait() == 0
-    assert not path.with_name("steps.jsonl.2").exists()
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["steps.jsonl", "steps.jsonl.1"]
     assert run("steps", str(path)).returncode == 0
 
 
