@@ -4,6 +4,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "json_line.h"
+
 namespace takt::app {
 namespace {
 
@@ -12,36 +14,6 @@ namespace json = boost::json;
 constexpr std::size_t kMaxDepth = 64;
 constexpr std::string_view kAnswerBegins = R"({"id":"batch_req_)";
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
-enum class Line { kWhole, kCutOff, kTooLong, kEnd };
-
-// A line without its end; of one that is too long, the rest is passed over.
-Line read_line(std::istream& in, std::string& line) {
-  line.clear();
-  using Traits = std::istream::traits_type;
-  std::streambuf& bytes = *in.rdbuf();
-  bool too_long = false;
-  for (auto c = bytes.sbumpc(); !Traits::eq_int_type(c, Traits::eof()); c = bytes.sbumpc()) {
-    if (Traits::to_char_type(c) == '\n') return too_long ? Line::kTooLong : Line::kWhole;
-    if (line.size() >= kMaxBatchLineBytes) {
-      too_long = true;
-    } else {
-      line += Traits::to_char_type(c);
-    }
-  }
-  if (too_long) return Line::kTooLong;
-  return line.empty() ? Line::kEnd : Line::kCutOff;
-}
-
-Result<json::object> parse_object(std::string_view line) {
-  json::parse_options limits;
-  limits.max_depth = kMaxDepth;
-  json::error_code failure;
-  json::value parsed = json::parse(line, failure, {}, limits);
-  if (failure) return Error::invalid("", "is not valid JSON: " + failure.message());
-  if (!parsed.is_object()) return Error::invalid("", "must be a JSON object");
-  return std::move(parsed.get_object());
-}
 
 Result<std::string> text_of(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
@@ -86,7 +58,7 @@ std::string_view object_bytes(std::string_view line, std::string_view name) {
 }
 
 Result<BatchRequest> read_request(std::string_view line) {
-  const auto object = parse_object(line);
+  const auto object = parse_json_line(line, kMaxDepth);
   if (!object) return object.error();
   BatchRequest request;
   for (const auto& [name, target] : {std::pair{"custom_id", &request.custom_id}, std::pair{"url", &request.path}}) {
@@ -131,13 +103,13 @@ std::string quoted(std::string_view text) {
 Result<std::optional<BatchRequest>> BatchReader::next() {
   std::string line;
   for (;;) {
-    const Line read = read_line(in_, line);
-    if (read == Line::kEnd) return std::optional<BatchRequest>();
+    const JsonLine read = read_json_line(in_, line);
+    if (read == JsonLine::kNone) return std::optional<BatchRequest>();
     ++line_;
     const std::string at = "line " + std::to_string(line_);
     if (line_ == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
-    if (read == Line::kTooLong)
-      return Error::invalid(at, at + " has more than " + std::to_string(kMaxBatchLineBytes) + " bytes");
+    if (read == JsonLine::kTooLong)
+      return Error::invalid(at, at + " has more than " + std::to_string(kMaxJsonLineBytes) + " bytes");
     if (is_blank(line)) continue;
     auto request = read_request(line);
     if (!request) return Error::invalid(at, at + " " + request.error().message);
@@ -184,15 +156,16 @@ Result<BatchAnswered> read_answered(std::istream& in) {
   BatchAnswered answered;
   std::string line;
   for (std::uint64_t number = 1;; ++number) {
-    const Line read = read_line(in, line);
-    const bool cut_off = read == Line::kCutOff && (line.starts_with(kAnswerBegins) || kAnswerBegins.starts_with(line));
-    if (read == Line::kEnd || cut_off) return answered;
+    const JsonLine read = read_json_line(in, line);
+    const bool cut_off =
+        read == JsonLine::kCutOff && (line.starts_with(kAnswerBegins) || kAnswerBegins.starts_with(line));
+    if (read == JsonLine::kNone || cut_off) return answered;
     const std::string at = "line " + std::to_string(number);
-    if (read == Line::kTooLong)
-      return Error::invalid(at, at + " has more than " + std::to_string(kMaxBatchLineBytes) + " bytes");
-    answered.whole_bytes += line.size() + (read == Line::kWhole ? 1 : 0);
+    if (read == JsonLine::kTooLong)
+      return Error::invalid(at, at + " has more than " + std::to_string(kMaxJsonLineBytes) + " bytes");
+    answered.whole_bytes += line.size() + (read == JsonLine::kWhole ? 1 : 0);
     if (is_blank(line)) continue;
-    const auto object = parse_object(line);
+    const auto object = parse_json_line(line, kMaxDepth);
     if (!object) return Error::invalid(at, at + " " + object.error().message);
     if (!line.starts_with(kAnswerBegins)) return Error::invalid(at, at + " is no answer of takt batch");
     auto id = text_of(*object, "custom_id");

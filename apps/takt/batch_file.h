@@ -15,7 +15,6 @@
 
 namespace takt::app {
 
-inline constexpr std::size_t kMaxBatchLineBytes = std::size_t{64} << 20;
 inline constexpr std::size_t kMaxCustomIdBytes = 512;
 
 struct BatchRequest {

@@ -30,13 +30,13 @@ std::vector<std::string> answers(const std::string& input) {
 
 TEST(JsonLine, GivesALineForEachLineThatIsNotBlank) {
   EXPECT_EQ(answers("{\"a\": 1}\n\n  \t\r\n{\"b\":\n{\"fail\": 1}\n{\"c\": [[]]}"),
-            (std::vector<std::string>{R"({"a":1})", R"({"error":"not valid JSON: incomplete JSON"})",
+            (std::vector<std::string>{R"({"a":1})", R"({"error":"the line is not valid JSON: incomplete JSON"})",
                                       R"({"error":"told to \"fail\""})", R"({"c":[[]]})"}));
 }
 
 TEST(JsonLine, TakesObjectsOnly) {
   for (const char* line : {"1", "[]", "null", "\"text\""})
-    EXPECT_EQ(answers(line), std::vector<std::string>{R"({"error":"a line must be a JSON object"})"}) << line;
+    EXPECT_EQ(answers(line), std::vector<std::string>{R"({"error":"the line must be a JSON object"})"}) << line;
 }
 
 TEST(JsonLine, RefusesWhatNestsTooDeep) {
