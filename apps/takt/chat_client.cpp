@@ -44,7 +44,7 @@ json::object request_body(const std::vector<ChatMessage>& conversation, const An
 http::request<http::string_body> make_request(const ServerAddress& server, const std::vector<ChatMessage>& conversation,
                                               const AnswerSettings& settings) {
   http::request<http::string_body> request{http::verb::post, "/v1/chat/completions", 11};
-  request.set(http::field::host, server.host + ":" + std::to_string(server.port));
+  request.set(http::field::host, authority(server));
   request.set(http::field::content_type, "application/json");
   if (!server.api_key.empty()) request.set(http::field::authorization, "Bearer " + server.api_key);
   request.body() = json::serialize(request_body(conversation, settings));
@@ -231,9 +231,7 @@ Status connect(asio::io_context& context, asio::ip::tcp::socket& socket, const S
   const auto endpoints = resolver.resolve(server.host, std::to_string(server.port), error);
   if (!error) asio::connect(socket, endpoints, error);
   if (error) {
-    return Error{ErrorCode::kUnavailable,
-                 "no server at " + server.host + ":" + std::to_string(server.port) + " (" + error.message() + ")",
-                 {}};
+    return Error{ErrorCode::kUnavailable, "no server at " + authority(server) + " (" + error.message() + ")", {}};
   }
   socket.non_blocking(true, error);
   if (error) return io_error(error);
@@ -248,6 +246,11 @@ Status check(const ServerAddress& server) {
   if (!printable_ascii(server.api_key))
     return Error::invalid("api_key", "api_key may have printable ASCII characters only, and no spaces");
   return {};
+}
+
+std::string authority(const ServerAddress& server) {
+  const bool six = server.host.find(':') != std::string::npos;
+  return (six ? "[" + server.host + "]" : server.host) + ":" + std::to_string(server.port);
 }
 
 Result<ChatAnswer> ask(const ServerAddress& server, const std::vector<ChatMessage>& conversation,

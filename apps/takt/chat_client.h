@@ -34,6 +34,8 @@ struct AnswerSettings {
 // Both go into the head of a request, so nothing may stand in them that would end a line of it. Errors:
 // kInvalidArgument, field "host" or "api_key"; the key is not repeated.
 Status check(const ServerAddress& server);
+// HOST:PORT as a URL and the Host header write it.
+std::string authority(const ServerAddress& server);
 
 struct ChatAnswer {
   std::string text;   // as the model gave it, at most kMaxAnswerBytes

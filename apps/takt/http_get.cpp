@@ -63,6 +63,7 @@ Result<ServerAddress> parse_url(std::string_view url) {
   server.host = std::string(bracketed ? url.substr(1, host_end - 1) : url.substr(0, host_end));
   std::string_view rest = host_end == std::string_view::npos ? "" : url.substr(host_end + (bracketed ? 1 : 0));
   if (!rest.empty()) {
+    if (!rest.starts_with(':')) return bad_url();
     rest.remove_prefix(1);
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), server.port);
     if (error != std::errc() || end != rest.data() + rest.size() || server.port == 0) return bad_url();
@@ -76,8 +77,7 @@ Result<std::string> http_get(const ServerAddress& server, const std::string& tar
   asio::io_context context;
   asio::ip::tcp::resolver resolver(context);
   beast::tcp_stream stream(context);
-  const bool six = server.host.find(':') != std::string::npos;
-  const std::string where = (six ? "[" + server.host + "]" : server.host) + ":" + std::to_string(server.port);
+  const std::string where = authority(server);
   error_code error;
   const auto endpoints = resolver.resolve(server.host, std::to_string(server.port), error);
   if (!error) error = run(context, stream, [&](auto done) { stream.async_connect(endpoints, done); });
