@@ -1,8 +1,10 @@
 # The kernels, what they stand on, and their tests. Of other libraries only headers and sources are used, which are the same for every architecture:
-# spdlog and fmt as headers, GoogleTest from Debian's sources (package googletest).
+# spdlog, fmt and toml++ as headers, GoogleTest from Debian's sources (package googletest).
 add_library(takt_spdlog_headers INTERFACE)
 target_compile_definitions(takt_spdlog_headers INTERFACE SPDLOG_FMT_EXTERNAL FMT_HEADER_ONLY)
 add_library(spdlog::spdlog ALIAS takt_spdlog_headers)
+add_library(takt_toml_headers INTERFACE)
+add_library(tomlplusplus::tomlplusplus ALIAS takt_toml_headers)
 
 set(TAKT_GOOGLETEST_SOURCES /usr/src/googletest CACHE PATH "Sources of GoogleTest")
 set(BUILD_GMOCK OFF CACHE BOOL "")
