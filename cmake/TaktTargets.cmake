@@ -13,7 +13,8 @@ function(takt_library name)
   endif()
 endfunction()
 
-# A target that builds a group: tsan_tests (what runs under ThreadSanitizer), fuzz_targets.
+# A target that builds a group: tsan_tests (what runs under ThreadSanitizer), release_tests (what runs optimised: golden, property and e2e
+# tests), fuzz_targets.
 function(takt_collect group name)
   if(NOT TARGET ${group})
     add_custom_target(${group})
@@ -38,6 +39,9 @@ function(takt_test name)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS ${label})
   if("tsan" IN_LIST ARG_LABELS)
     takt_collect(tsan_tests ${name})
+  endif()
+  if(ARG_LABELS MATCHES "golden|property|e2e")
+    takt_collect(release_tests ${name})
   endif()
 endfunction()
 
