@@ -125,7 +125,7 @@ Machine::Machine(const Place& place, const EngineOptions& options, std::uint32_t
 
 Machine::~Machine() = default;
 
-void Machine::ask(const Ask& ask) {
+void Machine::ask(const Ask& ask, std::optional<TimePoint> arrival) {
   EngineRequest r;
   r.id = RequestId(++last_);
   const std::uint32_t prompt = place_.scaled(ask.prompt);
@@ -145,7 +145,7 @@ void Machine::ask(const Ask& ask) {
   if (ask.tier == Tier::kBatch) r.service_class = ClassIndex(0);
   r.targets.itl = ask.itl;
   r.targets.max_queue_wait = std::chrono::hours(20);
-  r.arrival = now();
+  r.arrival = arrival.value_or(now());
   r.use_prefix_cache = ask.shared > 0;
   if (const Status sent = engine_->submit(std::move(r)); !sent.ok()) give_up(sent.error());
 }

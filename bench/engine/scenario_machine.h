@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -80,7 +81,8 @@ class Machine {
                    Duration per_token = std::chrono::microseconds(350));
   ~Machine();
 
-  void ask(const Ask& ask);
+  // It came at `arrival`, maybe while a step was under way; without it, now.
+  void ask(const Ask& ask, std::optional<TimePoint> arrival = {});
   // Steps for so long; `every` is called before each step.
   void run(Duration time, const std::function<void()>& every = {});
   void run_until(const std::function<bool()>& done, const std::function<void()>& every = {});

@@ -95,8 +95,8 @@ void two_tenants_one_floods(const Place& place) {
     TimePoint next = m.now();
     m.run(seconds(60), [&] {
       if (m.now() < next) return;
-      m.ask({"quiet", 100, 40, Tier::kRealtime, "quiet"});
-      next = m.now() + seconds(2);
+      m.ask({"quiet", 100, 40, Tier::kRealtime, "quiet"}, next);
+      next += seconds(2);
     });
     std::printf("| %s | %.0f | %.0f | %.0f | %.0f |\n", name, quantile(m.of("quiet").first_ms, 0.5),
                 quantile(m.of("quiet").first_ms, 0.99), quantile(m.of("flood").first_ms, 0.5),
@@ -208,8 +208,8 @@ void dashboard_beside_a_night_job(const Place& place) {
     TimePoint next = m.now();
     m.run(seconds(60), [&] {
       if (m.now() < next) return;
-      m.ask({"summary", 120, 24, Tier::kRealtime, "a", c.itl});
-      next = m.now() + milliseconds(1500);
+      m.ask({"summary", 120, 24, Tier::kRealtime, "a", c.itl}, next);
+      next += milliseconds(1500);
     });
     std::printf("| %s | %.0f | %.0f | %.0f |\n", c.name, quantile(m.of("summary").done_ms, 0.5),
                 quantile(m.of("summary").done_ms, 0.99), static_cast<double>(m.of("ticket").done_ms.size()));
@@ -227,8 +227,8 @@ void voice_beside_a_sweep(const Place& place) {
     TimePoint next = m.now();
     m.run(seconds(60), [&] {
       if (m.now() < next) return;
-      m.ask({"voice", 60, 40});
-      next = m.now() + seconds(3);
+      m.ask({"voice", 60, 40}, next);
+      next += seconds(3);
     });
     std::printf("| %s | %.0f | %.1f | %.1f | %.0f |\n", sweep ? "beside the sweep" : "alone",
                 quantile(m.of("voice").first_ms, 0.5), quantile(m.of("voice").gap_ms, 0.5),
@@ -281,7 +281,7 @@ void chats_beside_a_full_house(const Place& place) {
       for (; chats < c.chats && m.now() >= next; ++chats) {
         const auto draw = [&](std::uint64_t which) { return uniform01(0xC4A7, std::uint64_t{3} * chats + which); };
         const auto prompt = 100 + static_cast<std::uint32_t>(200 * draw(0));
-        m.ask({"chat", prompt, 30 + static_cast<std::uint32_t>(70 * draw(1))});
+        m.ask({"chat", prompt, 30 + static_cast<std::uint32_t>(70 * draw(1))}, next);
         next += from_seconds(-std::log1p(-draw(2)) / kChatsPerSecond);
       }
     };
@@ -361,7 +361,7 @@ class FamilyEvening {
       if (now < next_[i]) continue;
       const HomeApplication& home = kHome[i];
       const std::uint32_t output = 1 + static_cast<std::uint32_t>(home.output * 2 * draw());
-      machine_.ask({home.name, home.prompt, output, Tier::kRealtime, "family", home.itl, home.shared});
+      machine_.ask({home.name, home.prompt, output, Tier::kRealtime, "family", home.itl, home.shared}, next_[i]);
       next_[i] += gap(home.per_hour);
     }
     if (night_work_ && now >= next_index_) {
