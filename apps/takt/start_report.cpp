@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include "base/cpu_topology.h"
 #include "core/request.h"
 #include "idle_speed.h"
 #include "readable_bytes.h"
+#include "sched/budget.h"
 #include "terminal_text.h"
 #include "version.h"
 
@@ -63,7 +65,8 @@ void StartReport::ready(const config::ServerConfig& config, const InferenceServe
   const ServiceTargets targets;
   const auto& measured = server.measured_steps();
   for (std::size_t i = 0; i < measured.size(); ++i) {
-    const IdleSpeed speed = idle_speed(measured[i], config.engine.sched.max_step);
+    const IdleSpeed speed =
+        idle_speed(measured[i], step_budget(config.engine.sched, std::nullopt, from_seconds(measured[i].per_step)));
     for (const auto& missed : missed_when_idle(speed, targets, config.engine.sched.step_target)) {
       say("warning: " + server.model_name(i) + ": as measured at this start, even for a lone request " + missed);
     }

@@ -46,6 +46,7 @@ const std::vector<Preset>& presets() {
       {"throughput",
        {{"scheduler.step_target_ms", "200"},
         {"scheduler.max_step_ms", "400"},
+        {"scheduler.step_overhead", "0"},
         {"scheduler.decode_share", "0"},
         {"scheduler.max_sequences", "256"},
         {"scheduler.newcomer_share", "0.5"}}},

@@ -50,8 +50,9 @@ void visit_class(Class& service_class, Visit&& visit) {
 template <typename Options, typename Visit>
 void visit_options(Options& options, Visit&& visit) {
   auto& [classes, join, window, prefill, padding, leave, admission, reserve, preemption, order, fair, max_overtakes,
-         max_sequences, max_step_tokens, step_target, max_step, decode_share, planning_margin, newcomer_share,
-         max_decode_only_steps, batch_min_share, breaker, watermark, protect_after, lookahead] = options;
+         max_sequences, max_step_tokens, step_target, max_step, step_overhead, decode_share, planning_margin,
+         newcomer_share, max_decode_only_steps, batch_min_share, breaker, watermark, protect_after, lookahead] =
+      options;
   auto& [min_batch, served_ratio, max_wait, adaptive] = window;
   auto& [prompt_weight, cached_weight, output_weight] = fair;
   auto& [preemptions_per_minute, recovery] = breaker;
@@ -76,6 +77,7 @@ void visit_options(Options& options, Visit&& visit) {
   visit("max_step_tokens", max_step_tokens);
   visit("step_target", step_target);
   visit("max_step", max_step);
+  visit("step_overhead", step_overhead);
   visit("decode_share", decode_share);
   visit("planning_margin", planning_margin);
   visit("newcomer_share", newcomer_share);

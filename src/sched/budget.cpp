@@ -4,8 +4,19 @@
 
 namespace takt {
 
-Duration step_budget(const SchedulerOptions& options, std::optional<Duration> tightest_itl) {
-  if (!tightest_itl) return options.max_step;
+namespace {
+
+// Of a step that no stream waits for.
+Duration unhurried_budget(const SchedulerOptions& options, Duration without_rows) {
+  if (options.step_overhead <= 0.0) return options.max_step;
+  const Duration warranted = from_seconds(to_seconds(without_rows) / options.step_overhead);
+  return std::clamp(warranted, std::min(options.step_target, options.max_step), options.max_step);
+}
+
+}  // namespace
+
+Duration step_budget(const SchedulerOptions& options, std::optional<Duration> tightest_itl, Duration without_rows) {
+  if (!tightest_itl) return unhurried_budget(options, without_rows);
   // A target below a millisecond is a mistake or a test's; no step could keep it.
   return std::max<Duration>(std::chrono::milliseconds(1),
                             std::min({options.step_target, *tightest_itl, options.max_step}));

@@ -12,7 +12,8 @@
 namespace takt {
 
 // `tightest_itl`: smallest inter-token target among realtime sequences that are decoding; empty when there is none.
-Duration step_budget(const SchedulerOptions& options, std::optional<Duration> tightest_itl);
+// `without_rows`: what a step takes beside its rows.
+Duration step_budget(const SchedulerOptions& options, std::optional<Duration> tightest_itl, Duration without_rows);
 
 // `features` with `count` more rows from position `first` on.
 StepFeatures with_rows(StepFeatures features, std::uint32_t first, std::uint32_t count);

@@ -25,6 +25,7 @@ void visit_numbers(Options& options, Visit&& visit) {
   visit("scheduler.max_step_tokens", options.max_step_tokens, 1, 65536);
   visit("scheduler.step_target_ms", options.step_target, kMillisecond, 1, 60'000);
   visit("scheduler.max_step_ms", options.max_step, kMillisecond, 1, 60'000);
+  visit("scheduler.step_overhead", options.step_overhead, 0.0, 0.5);
   visit("scheduler.decode_share", options.decode_share, 0.0, 1.0);
   visit("scheduler.planning_margin", options.planning_margin, 0.0, 0.5);
   visit("scheduler.newcomer_share", options.newcomer_share, 0.1, 0.9);

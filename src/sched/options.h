@@ -110,6 +110,9 @@ struct SchedulerOptions {
   Duration step_target = std::chrono::milliseconds(50);
   // Longest step otherwise: a realtime request may arrive at any moment and then waits for its end.
   Duration max_step = std::chrono::milliseconds(200);
+  // Such a step is only as long as makes what it costs beside its rows this part of it, but not shorter than
+  // step_target: longer ones would gain nearly nothing (ADR 23). 0: always max_step. 0 to 0.5.
+  double step_overhead = 0.05;
   // A realtime sequence joins only while the decode rows of all that run would alone take less than this share of the
   // tightest inter-token target among them, or it waits for step time (sched/beat_guard.h). 0: whatever they take.
   double decode_share = 0.8;

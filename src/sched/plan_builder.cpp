@@ -76,9 +76,10 @@ void PlanBuilder::build(StepId id, ModelIndex model) {
   const bool realtime_prefills = !prompts_of(Tier::kRealtime).empty();
   add_decode_rows(Tier::kBatch, realtime_prefills ? limit_beside_prompts() : planned_limit_);
   grant_prefill(Tier::kRealtime, planned_limit_ - left_aside());
-  if (realtime_prefills) add_decode_rows(Tier::kBatch, planned_limit_);
+  const Duration for_batch = limit_of_batch();
+  if (realtime_prefills) add_decode_rows(Tier::kBatch, for_batch);
   collect_prompts(Tier::kBatch);
-  grant_prefill(Tier::kBatch, planned_limit_);
+  grant_prefill(Tier::kBatch, for_batch);
   insist_on_prefill();
   insist_on_batch();
   if (options_.padding) pad_ended_rows();
@@ -164,14 +165,18 @@ bool PlanBuilder::batch_wants_more() {
          });
 }
 
+Duration PlanBuilder::less_margin(Duration budget) const {
+  return from_seconds(to_seconds(budget) * (1.0 - options_.planning_margin));
+}
+
 void PlanBuilder::choose_budget() {
   std::optional<Duration> tightest;
   for (const ScheduledSequence& s : places_.running) {
     if (s.facts.tier != Tier::kRealtime || !s.is_decode_row()) continue;
     tightest = tightest ? std::min(*tightest, s.facts.itl_target) : s.facts.itl_target;
   }
-  plan_.budget = step_budget(options_, tightest);
-  planned_limit_ = from_seconds(to_seconds(plan_.budget) * (1.0 - options_.planning_margin));
+  plan_.budget = step_budget(options_, tightest, without_rows_);
+  planned_limit_ = less_margin(plan_.budget);
   swap_.set_budget(plan_.budget);
 }
 
@@ -186,8 +191,20 @@ void PlanBuilder::count_copies() {
 Duration PlanBuilder::limit_beside_prompts() const {
   constexpr double kMostLengthening = 0.1;
   const Duration without = model_.predict(with_rows(plan_.features, 0, 1));
-  const Duration lengthening = from_seconds(to_seconds(planned_limit_) * kMostLengthening);
+  const Duration lengthening = from_seconds(to_seconds(without) * kMostLengthening);
   return std::min(planned_limit_, without + std::max(lengthening, left_aside()));
+}
+
+// How long batch work may make the step. Who is to get a first token waits for its end, as who decodes does: the
+// targets of realtime prompts count too.
+Duration PlanBuilder::limit_of_batch() {
+  std::optional<Duration> tightest;
+  for (const Prompt& prompt : prompts_of(Tier::kRealtime)) {
+    const Duration target = prompt.sequence->facts.itl_target;
+    tightest = tightest ? std::min(*tightest, target) : target;
+  }
+  if (!tightest) return planned_limit_;
+  return std::min(planned_limit_, less_margin(step_budget(options_, tightest, without_rows_)));
 }
 
 // Rows of the tier that are not in the plan yet, until the step would take longer than `limit`.

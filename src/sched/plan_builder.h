@@ -82,7 +82,9 @@ class PlanBuilder {
   void count_copies();
   void look_at_batch();
   Duration left_aside() const;
+  Duration less_margin(Duration budget) const;
   Duration limit_beside_prompts() const;
+  Duration limit_of_batch();
   void add_decode_rows(Tier tier, Duration limit, std::uint32_t most = std::numeric_limits<std::uint32_t>::max());
   bool add_decode_row(const ScheduledSequence& sequence);
   void collect_prompts(Tier tier);

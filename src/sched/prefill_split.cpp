@@ -58,16 +58,20 @@ std::pmr::vector<std::uint32_t> split_prefill(std::span<const PromptCandidate> c
   Handout handout(candidates, model, features, memory);
   if (candidates.empty()) return handout.take();
 
-  const auto older = [](const PromptCandidate& a, const PromptCandidate& b) { return a.order < b.order; };
-  const auto oldest =
-      static_cast<std::size_t>(std::min_element(candidates.begin(), candidates.end(), older) - candidates.begin());
-  std::pmr::vector<std::size_t> others(candidates.size(), memory);
-  std::iota(others.begin(), others.end(), std::size_t{0});
-  others.erase(others.begin() + static_cast<std::ptrdiff_t>(oldest));
-  std::sort(others.begin(), others.end(), [&](std::size_t a, std::size_t b) {
+  const auto oldest = static_cast<std::size_t>(
+      std::min_element(candidates.begin(), candidates.end(),
+                       [](const PromptCandidate& a, const PromptCandidate& b) { return a.order < b.order; }) -
+      candidates.begin());
+  std::pmr::vector<std::size_t> by_turn(candidates.size(), memory);
+  std::iota(by_turn.begin(), by_turn.end(), std::size_t{0});
+  std::sort(by_turn.begin(), by_turn.end(), [&](std::size_t a, std::size_t b) {
     const auto key = [](const PromptCandidate& c) { return std::tuple(c.turn, c.remaining, c.order); };
     return key(candidates[a]) < key(candidates[b]);
   });
+  if (by_turn.front() == oldest) {
+    for (const std::size_t candidate : by_turn) handout.give(candidate, room.limit, room.tokens);
+    return handout.take();
+  }
 
   const Duration before = model.predict(features);
   const double time_left = std::max(0.0, static_cast<double>((room.limit - before).count()));
@@ -75,14 +79,17 @@ std::pmr::vector<std::uint32_t> split_prefill(std::span<const PromptCandidate> c
     return part >= time_left ? room.limit : before + Duration(static_cast<std::int64_t>(part));
   };
   const auto newcomer_tokens = static_cast<std::uint32_t>(std::ceil(room.tokens * room.newcomer_share));
-  for (const std::size_t candidate : others)
-    handout.give(candidate, after_part(time_left * room.newcomer_share), newcomer_tokens);
+  for (const std::size_t candidate : by_turn) {
+    if (candidate != oldest) handout.give(candidate, after_part(time_left * room.newcomer_share), newcomer_tokens);
+  }
   const double used = static_cast<double>((model.predict(features) - before).count());
   const StepFeatures with_oldest = with_rows(features, candidates[oldest].first_position, candidates[oldest].remaining);
   const double to_finish_oldest = static_cast<double>((model.predict(with_oldest) - before).count());
   const double part = oldest_part(used, to_finish_oldest, time_left, room.newcomer_share);
   handout.give(oldest, after_part(part), room.tokens);
-  for (const std::size_t candidate : others) handout.give(candidate, room.limit, room.tokens);
+  for (const std::size_t candidate : by_turn) {
+    if (candidate != oldest) handout.give(candidate, room.limit, room.tokens);
+  }
   return handout.take();
 }
 

@@ -25,11 +25,12 @@ struct PrefillRoom {
   double newcomer_share = 0.75;  // part that is not the oldest prompt's, while others want it
 };
 
-// Tokens per candidate, in the candidates' order; adds the rows to `features`. The oldest prompt keeps its share
-// whatever else comes, so every prompt is the oldest one at some time and none starves. The others share the rest,
-// those whose turn it is first, then those with the least to compute, so a short prompt starts at once behind any
-// number of long ones; where they need less than their share, the step becomes shorter, so that a long prompt beside
-// them does not delay their first token.
+// Tokens per candidate, in the candidates' order; adds the rows to `features`. Those whose turn it is go first, then
+// those with the least to compute (shortest remaining processing time first, which makes the mean wait least: Schrage,
+// A Proof of the Optimality of the Shortest Remaining Processing Time Discipline, 1968), so a short prompt starts at
+// once behind any number of long ones. Where the oldest prompt is not the first of them, it keeps its share whatever
+// else comes: every prompt is the oldest one at some time, so none starves. The others share the rest; where they need
+// less than that, the step becomes shorter, so that a long prompt beside them does not delay their first token.
 std::pmr::vector<std::uint32_t> split_prefill(std::span<const PromptCandidate> candidates, const PrefillRoom& room,
                                               const StepTimeModel& model, StepFeatures& features,
                                               std::pmr::memory_resource* memory = std::pmr::get_default_resource());

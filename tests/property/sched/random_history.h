@@ -77,6 +77,7 @@ inline SchedulerOptions any_options(Dice& dice) {
   o.breaker.recovery = std::chrono::seconds(2);
   o.max_overtakes = dice.of({1U, 64U});
   o.decode_share = dice.of({0.0, 0.8});
+  o.step_overhead = dice.of({0.0, 0.05, 0.3});
   if (dice.one_in(4)) o.window = {1 + dice.below(6), 0.0, std::chrono::milliseconds(20), dice.one_in(2)};
   if (dice.one_in(2)) {
     o.classes = random_classes(dice, o.max_sequences);

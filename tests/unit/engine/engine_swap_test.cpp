@@ -189,11 +189,11 @@ TEST(EngineSwap, CancellingSwappedRequestsFreesTheArena) {
       r.labels.tier = Tier::kBatch;
       ASSERT_TRUE(h.engine->submit(std::move(r)).ok());
     }
-    h.step(8);
+    for (int i = 0; i < 100 && h.events.tokens(id).empty(); ++i) h.step(1);
     const std::uint64_t chat = ++id;
-    ASSERT_TRUE(h.submit(chat, letters(700, 7), 5).ok());
+    ASSERT_TRUE(h.submit(chat, letters(700, 7), 8).ok());
     h.step(1 + round * 2);
-    EXPECT_GT(h.engine->status().swap.used_bytes, 0U);
+    EXPECT_GT(h.engine->status().swap.used_bytes, 0U) << "round " << round;
     for (std::uint64_t victim = first; victim < chat; ++victim)
       h.engine->cancel(RequestId(victim), CancelCause::kClientGone);
     ASSERT_TRUE(run_with_time(h));

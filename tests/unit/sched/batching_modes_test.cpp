@@ -15,6 +15,7 @@ using testing::SchedulerWorld;
 SchedulerOptions whole_prompts() {
   SchedulerOptions o;
   o.planning_margin = 0;
+  o.step_overhead = 0;
   o.prefill = PrefillRule::kWhole;
   return o;
 }
@@ -164,6 +165,7 @@ TEST(BatchingModes, RequestLevelBatchesTakeWhoWaitsAndAnswersLeaveAlone) {
 TEST(BatchingModes, AnAdaptiveWindowHoldsOnlyWhileOthersRun) {
   SchedulerOptions o;
   o.planning_margin = 0;
+  o.step_overhead = 0;
   o.window.min_batch = 3;
   o.window.max_wait = milliseconds(20);
   SchedulerDriver d(o);
@@ -197,6 +199,7 @@ TEST(BatchingModes, AServedRatioWindowWaitsForAShareOfThoseWhoRun) {
 TEST(BatchingModes, WorstCaseAdmissionNeverPreempts) {
   SchedulerOptions o;
   o.planning_margin = 0;
+  o.step_overhead = 0;
   o.watermark = 0;
   o.admission = AdmissionRule::kWorstCase;
   o.preemption = PreemptionRule::kNone;
@@ -220,6 +223,7 @@ TEST(BatchingModes, APreemptedSequenceNeedsNoRoomForItselfTwice) {
   for (const AdmissionRule rule : {AdmissionRule::kWorstCase, AdmissionRule::kPredicted}) {
     SchedulerOptions o;
     o.planning_margin = 0;
+    o.step_overhead = 0;
     o.watermark = 0;
     o.batch_min_share = 0;
     o.max_sequences = 2;
@@ -243,6 +247,7 @@ TEST(BatchingModes, APreemptedSequenceNeedsNoRoomForItselfTwice) {
 TEST(BatchingModes, PredictedAdmissionGoesByEarlierLengths) {
   SchedulerOptions o;
   o.planning_margin = 0;
+  o.step_overhead = 0;
   o.watermark = 0;
   const auto together = [&](AdmissionRule rule, std::uint32_t earlier_length) {
     o.admission = rule;

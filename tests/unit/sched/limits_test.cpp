@@ -18,6 +18,7 @@ constexpr ClassIndex kNight{2};
 SchedulerOptions with_classes(std::uint32_t seats) {
   SchedulerOptions o;
   o.planning_margin = 0;
+  o.step_overhead = 0;
   o.watermark = 0;
   o.max_sequences = seats;
   o.batch_min_share = 0;

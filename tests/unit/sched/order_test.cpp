@@ -16,6 +16,7 @@ using testing::WorldSequence;
 SchedulerOptions with_order(OrderRule rule, std::uint32_t seats = 64) {
   SchedulerOptions o;
   o.planning_margin = 0;
+  o.step_overhead = 0;
   o.watermark = 0;
   o.order = rule;
   o.max_sequences = seats;

@@ -17,6 +17,7 @@ using testing::SchedulerDriver;
 SchedulerOptions options() {
   SchedulerOptions o;
   o.planning_margin = 0;
+  o.step_overhead = 0;
   return o;
 }
 
@@ -446,6 +447,27 @@ TEST(Budget, MostRowsIsTheLargestNumberThatFits) {
   EXPECT_EQ(most_rows(model, {}, 0, 10, milliseconds(50)), 10U);
   EXPECT_EQ(most_rows(model, {}, 0, 10, milliseconds(1)), 0U);
   EXPECT_EQ(most_rows(model, {}, 0, 0, milliseconds(50)), 0U);
+}
+
+TEST(Budget, AStepWithoutStreamsIsAsLongAsItsFixedCostWarrants) {
+  SchedulerOptions o;
+  const auto budget = [&](int fixed_ms) { return step_budget(o, std::nullopt, milliseconds(fixed_ms)); };
+  EXPECT_EQ(budget(1), milliseconds(50)) << "not shorter than the beat";
+  EXPECT_EQ(budget(3), milliseconds(60));
+  EXPECT_EQ(budget(20), milliseconds(200)) << "not longer than max_step";
+  EXPECT_EQ(step_budget(o, milliseconds(30), milliseconds(20)), milliseconds(30)) << "somebody's stream waits";
+  o.step_overhead = 0;
+  EXPECT_EQ(budget(3), milliseconds(200));
+}
+
+// Of two prompts of one length the first is ready after its own time, not after that of both.
+TEST(PrefillSplit, TheOldestGoesFirstWhereItHasTheLeastLeft) {
+  const PlainModel model;
+  StepFeatures features;
+  const PromptCandidate candidates[] = {{1, 20, 30}, {2, 0, 50}};
+  const auto granted = split_prefill(candidates, {milliseconds(46), 2048, 0.75}, model, features);
+  EXPECT_EQ(granted[0], 30U);
+  EXPECT_EQ(granted[1], 15U);
 }
 
 TEST(PrefillSplit, ANewcomerThatNeedsLittleMakesTheStepShorter) {

@@ -14,6 +14,7 @@ using testing::SchedulerWorld;
 SchedulerOptions with_seats(std::uint32_t seats = 64) {
   SchedulerOptions o;
   o.planning_margin = 0;
+  o.step_overhead = 0;
   o.watermark = 0;
   o.max_sequences = seats;
   return o;
@@ -75,7 +76,7 @@ TEST(Tiers, BatchRowsLeaveTheStepToARealtimePrompt) {
   SchedulerDriver d(with_seats(), 4000);
   d.add(1, 4, 1000);
   for (std::uint64_t id = 11; id <= 50; ++id) d.add(id, 4, 1000, Tier::kBatch);
-  for (int i = 0; i < 5; ++i) d.step();
+  for (int i = 0; i < 8; ++i) d.step();
   EXPECT_EQ(d.last.features.decode_rows, 41U) << "alone they may use what the step has";
   d.add(2, 400, 10);
   std::uint32_t steps = 0;
@@ -91,8 +92,24 @@ TEST(Tiers, BatchRowsLeaveTheStepToARealtimePrompt) {
       if (e.sequence == SequenceId(2) && e.samples) done = true;
     }
   }
-  EXPECT_LE(steps, 10U) << "400 tokens at 43 or more a step";
-  EXPECT_GE(batch_rows, steps * 4) << "a tenth of the step is theirs";
+  EXPECT_LE(steps, 9U) << "400 tokens at 45 or more a step";
+  EXPECT_GE(batch_rows, steps * 2) << "their minimum share of the step";
+}
+
+// Who gets its first token in a step waits for the step's end, so batch work may not draw it out; a prompt alone may.
+TEST(Tiers, BatchWorkDoesNotDrawOutTheStepOfARealtimePrompt) {
+  SchedulerDriver d(with_seats(), 4000);
+  d.add(1, 5000, 10, Tier::kBatch);
+  d.step();
+  EXPECT_EQ(d.last.predicted, milliseconds(200)) << "nobody waits for it";
+  d.add(2, 20, 1);
+  EXPECT_EQ(d.step(), "2:20! 1:29");
+  d.scheduler.remove(SequenceId(2), d.now);
+  d.add(3, 120, 1);
+  d.step();
+  EXPECT_EQ(d.last.entries.front().sequence, SequenceId(3));
+  EXPECT_EQ(d.last.entries.front().token_count, 120U);
+  EXPECT_EQ(d.last.predicted, milliseconds(121));
 }
 
 TEST(Tiers, BatchAbsorbsWhatRealtimeLeaves) {
