@@ -129,9 +129,15 @@ http::Hooks InferenceServer::hooks() const {
 Status InferenceServer::make_engine(ServableModel& model, ModelIndex index) {
   EngineOptions options = engine_options(config_, *router_.table(), index);
   // Measured here and not by the engine, so that the figures can be shown too.
-  const auto samples = measure_steps(*model.executor, clock_, options.warm_up);
-  if (!samples) return samples.error();
-  measured_steps_.push_back(fit_step_time(*samples));
+  const TimePoint start = clock_.now();
+  if (model.step_samples.empty()) {
+    auto samples = measure_steps(*model.executor, clock_, options.warm_up);
+    if (!samples) return samples.error();
+    model.step_samples = std::move(*samples);
+  }
+  model.start.steps += clock_.now() - start;
+  start_times_.push_back(model.start);
+  measured_steps_.push_back(fit_step_time(model.step_samples));
   StepTimeTerms& terms = measured_steps_.back();
   if (model.swap) {
     const auto copy = measure_block_copy(*model.executor, clock_);

@@ -49,6 +49,9 @@ class InferenceServer final : public serve::StatusSource, public Configurable {
   Status serve(std::vector<ServableModel> models);
   // How long steps take here, per model.
   const std::vector<StepTimeTerms>& measured_steps() const { return measured_steps_; }
+  // Where the time went until they were ready, per model.
+  const std::vector<StartTimes>& start_times() const { return start_times_; }
+  TimePoint created() const { return created_; }
   std::size_t model_count() const { return names_.size(); }
   const std::string& model_name(std::size_t index) const { return names_[index]; }
   // Of a model that serves.
@@ -92,6 +95,7 @@ class InferenceServer final : public serve::StatusSource, public Configurable {
   const config::ServerConfig config_;
   const std::vector<std::string> names_;
   SteadyClock clock_;
+  const TimePoint created_ = clock_.now();
   route::Router router_;
   serve::ConfigSource* const source_;
   mutable metrics::ServerMetrics metrics_;  // a scrape reads the energy counters on
@@ -101,6 +105,7 @@ class InferenceServer final : public serve::StatusSource, public Configurable {
   serve::Delivery delivery_;
   std::vector<std::unique_ptr<Engine>> engines_;
   std::vector<StepTimeTerms> measured_steps_;
+  std::vector<StartTimes> start_times_;
   std::unique_ptr<serve::ModelRegistry> registry_;
   std::unique_ptr<serve::ApiHandler> handler_;
   StartupGate gate_;

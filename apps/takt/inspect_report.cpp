@@ -188,17 +188,18 @@ Result<Inspection> inspect_model(const std::string& path, const CpuExecutorOptio
   }
   inspection.hyperparameters = model->decoder->hyperparameters();
   const std::size_t free_bytes = available_memory_bytes();
-  auto plan = plan_memory(*model->decoder, model->weight_bytes, true, free_bytes, options);
+  const auto plan = plan_memory(*model->decoder, model->weight_bytes, true, free_bytes, options);
   if (plan) {
     inspection.plan = *plan;
   } else {
     inspection.unsupported = plan.error();
   }
-  CpuExecutorOptions other = options;
   for (const KvType type : kKvTypes) {
+    CpuExecutorOptions other = options;
     other.kv_type = type;
-    plan = plan_memory(*model->decoder, model->weight_bytes, true, free_bytes, other);
-    if (plan) inspection.kv_types.emplace_back(type, *plan);
+    const auto of_type =
+        type == options.kv_type ? plan : plan_memory(*model->decoder, model->weight_bytes, true, free_bytes, other);
+    if (of_type) inspection.kv_types.emplace_back(type, *of_type);
   }
   if (read_weights && !inspection.unsupported) {
     ThreadPool pool(detect_cpu_budget().threads);

@@ -1,16 +1,17 @@
 #include "servable_model.h"
 
 #include <algorithm>
-#include <optional>
+#include <functional>
+#include <future>
 #include <utility>
 
 #include "base/cpu_topology.h"
 #include "control_tokens.h"
 #include "exec/cpu/cpu_executor.h"
 #include "exec/cpu/memory_plan.h"
+#include "exec/cpu/step_estimate.h"
 #include "exec/fake/fake_executor.h"
 #include "kernels/machine_peaks.h"
-#include "model/gguf.h"
 #include "model/load.h"
 #include "model/matrix_work.h"
 #include "readable_bytes.h"
@@ -20,20 +21,40 @@
 namespace takt::app {
 namespace {
 
-Status add_text_side(ModelVocabulary vocabulary, ServableModel& model) {
+// What stands between text and tokens.
+struct TextSide {
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::shared_ptr<const ChatTemplate> chat_template;
+  std::string template_error;
+  Duration took{0};
+};
+
+Result<TextSide> make_text_side(ModelVocabulary vocabulary, const Clock& clock) {
+  const TimePoint start = clock.now();
+  TextSide text;
   if (!vocabulary.chat_template.empty()) {
     auto chat_template = ChatTemplate::compile(vocabulary.chat_template, control_tokens(vocabulary));
     if (chat_template) {
-      model.chat_template = std::move(*chat_template);
+      text.chat_template = std::move(*chat_template);
     } else {
-      model.notes.push_back("warning: its chat template cannot be used, so chat is refused: " +
-                            chat_template.error().message);
-      model.template_error = chat_template.error().message;
+      text.template_error = chat_template.error().message;
     }
   }
   auto tokenizer = Tokenizer::create(std::move(vocabulary));
   if (!tokenizer) return tokenizer.error();
-  model.tokenizer = std::move(*tokenizer);
+  text.tokenizer = std::move(*tokenizer);
+  text.took = clock.now() - start;
+  return text;
+}
+
+Status add_text_side(Result<TextSide> text, ServableModel& model) {
+  if (!text) return text.error();
+  model.tokenizer = std::move(text->tokenizer);
+  model.chat_template = std::move(text->chat_template);
+  model.template_error = std::move(text->template_error);
+  model.start.text = text->took;
+  if (!model.template_error.empty())
+    model.notes.push_back("warning: its chat template cannot be used, so chat is refused: " + model.template_error);
   return {};
 }
 
@@ -42,7 +63,8 @@ Result<ServableModel> script_model(const ModelSource& source, const Clock& clock
   model.name = source.name;
   model.notes.push_back(
       "a scripted model: no weights, made-up answers; its script and not compute.* says what it can hold");
-  if (auto status = add_text_side(fake_vocabulary(*source.script), model); !status) return status.error();
+  if (auto status = add_text_side(make_text_side(fake_vocabulary(*source.script), clock), model); !status)
+    return status.error();
   model.executor = make_fake_executor(*source.script, clock, sleep_for_real());
   return model;
 }
@@ -79,16 +101,9 @@ Status check_pool(const MemoryPlan& plan, const CpuExecutorOptions& options) {
                                  " bytes): give more, or lower compute.max_context_tokens");
 }
 
-// What its steps will have to do; nothing where that depends on the tokens.
-Result<std::optional<MatrixWork>> check_before_loading(const std::string& path, const CpuExecutorOptions& options) {
-  const auto file = GgufFile::open(path);
-  if (!file) return file.error();
-  const auto model = plan_model(*file, path, weight_place(options));
-  if (!model) return Error{model.error().code, path + ": " + model.error().message, model.error().field};
-  const auto plan = plan_memory(*model->decoder, model->weight_bytes, true, available_memory_bytes(), options);
-  if (!plan) return plan.error();
-  if (Status status = check_pool(*plan, options); !status) return status.error();
-  return matrix_work(*file);
+Status check_memory(const LoadedModel& model, const CpuExecutorOptions& options) {
+  const auto plan = plan_memory(*model.decoder, model.weight_bytes, true, available_memory_bytes(), options);
+  return plan ? check_pool(*plan, options) : Status(plan.error());
 }
 
 metrics::ModelWork work_of(const MatrixWork& matrices, const CpuRuntime& runtime) {
@@ -97,20 +112,31 @@ metrics::ModelWork work_of(const MatrixWork& matrices, const CpuRuntime& runtime
           static_cast<double>(matrices.output_elements), peaks.read, peaks.multiply.int8};
 }
 
-Result<ServableModel> weights_model(const ModelSource& source, const ModelSetting& setting,
-                                    const LoadProgress& progress) {
-  CpuExecutorOptions options = setting.config.compute;
-  options.threads = setting.threads;
-  options.max_sequences = setting.config.engine.sched.max_sequences;
-  const auto matrices = check_before_loading(source.path, options);
-  if (!matrices) return matrices.error();
-  auto executor = CpuExecutor::load(source.path, options, setting.clock, progress);
-  if (!executor) return executor.error();
-  const MemoryPlan& plan = (*executor)->memory_plan();
-  ServableModel model;
-  model.name = source.name;
-  if (*matrices) model.work = work_of(**matrices, (*executor)->runtime());
-  model.notes.push_back(source.path + ", " + std::string(isa_name((*executor)->runtime().isa)) + ", weights " +
+// The warm-up of an engine runs about so many rows, up to steps of 16, before it can tell what a row costs and what a
+// step. Nothing where it has the time for them.
+Result<std::vector<StepSample>> estimate_long_steps(CpuExecutor& executor, Duration warm_up) {
+  constexpr int kTellingRows = 45;
+  StepEstimate estimate(executor);
+  const auto first = estimate.step({0, 1});
+  if (!first) return first.error();
+  std::vector<StepSample> samples;
+  if (*first * kTellingRows <= warm_up) return samples;
+  const auto steps = estimate.telling_steps();
+  if (!steps) return steps.error();
+  for (const EstimatedStep& step : *steps) {
+    StepSample& sample = samples.emplace_back();
+    sample.measured = step.time;
+    sample.features.tokens = step.load.tokens;
+    sample.features.decode_rows = sample.features.logits_rows = step.load.tokens == 1 ? 1 : 0;
+    sample.features.attended_positions = attended_by(step.load.position, step.load.tokens);
+  }
+  return samples;
+}
+
+void note_memory(const ModelSource& source, const CpuExecutor& executor, const CpuExecutorOptions& options,
+                 ServableModel& model) {
+  const MemoryPlan& plan = executor.memory_plan();
+  model.notes.push_back(source.path + ", " + std::string(isa_name(executor.runtime().isa)) + ", weights " +
                         readable_bytes(plan.weight_bytes) +
                         (options.repack ? "" : " in memory, the rest read from the file in every step") +
                         ", workspace " + readable_bytes(plan.workspace_bytes) + ", context " +
@@ -120,7 +146,40 @@ Result<ServableModel> weights_model(const ModelSource& source, const ModelSettin
     model.notes.push_back("warning: KV has room for " + std::to_string(plan.kv_blocks * plan.kv_block_tokens) +
                           " tokens, less than the context: longer requests are refused");
   }
-  if (auto status = add_text_side((*executor)->vocabulary(), model); !status) return status.error();
+}
+
+Result<ServableModel> weights_model(const ModelSource& source, const ModelSetting& setting,
+                                    const LoadProgress& progress) {
+  CpuExecutorOptions options = setting.config.compute;
+  options.threads = setting.threads;
+  options.max_sequences = setting.config.engine.sched.max_sequences;
+  ServableModel model;
+  model.name = source.name;
+  TimePoint since = setting.clock.now();
+  const auto lap = [&] { return setting.clock.now() - std::exchange(since, setting.clock.now()); };
+
+  auto runtime = make_cpu_runtime(options);
+  if (!runtime) return runtime.error();
+  auto planned = open_model(source.path, weight_place(options));
+  if (!planned) return planned.error();
+  if (Status fits = check_memory(planned->plan, options); !fits) return fits.error();
+  model.start.metadata = lap();
+
+  // The machine is measured before the weights are in memory: that takes some.
+  auto text = std::async(make_text_side, planned->plan.vocabulary, std::cref(setting.clock));
+  if (const auto matrices = matrix_work(planned->file)) model.work = work_of(*matrices, *runtime);
+  model.start.machine = lap();
+
+  auto executor = CpuExecutor::load(std::move(*planned), std::move(*runtime), options, setting.clock, progress);
+  if (!executor) return executor.error();
+  model.start.weights = lap();
+  auto samples = estimate_long_steps(**executor, setting.config.engine.warm_up);
+  if (!samples) return samples.error();
+  model.step_samples = std::move(*samples);
+  model.start.steps = lap();
+
+  note_memory(source, **executor, options, model);
+  if (auto status = add_text_side(text.get(), model); !status) return status.error();
   model.executor = std::move(*executor);
   return model;
 }

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "config/server_config.h"
+#include "costmodel/fit.h"
 #include "exec/executor.h"
 #include "metrics/counts.h"
 #include "model/weight_source.h"
@@ -19,6 +20,15 @@
 
 namespace takt::app {
 
+// Where the time before a model can be used goes.
+struct StartTimes {
+  Duration metadata{0};
+  Duration machine{0};  // measuring what it can do
+  Duration weights{0};
+  Duration text{0};   // the tokenizer and the template, beside all that follows the metadata
+  Duration steps{0};  // measuring how long they take
+};
+
 struct ServableModel {
   std::string name;
   std::unique_ptr<Executor> executor;
@@ -27,6 +37,9 @@ struct ServableModel {
   std::shared_ptr<const ChatTemplate> chat_template;  // null: the model has none
   std::string template_error;                         // why the one that it has cannot be used
   metrics::ModelWork work;
+  // How long steps take here; empty: they are short enough to be measured by running many (engine/warm_up.h).
+  std::vector<StepSample> step_samples;
+  StartTimes start;
   std::vector<std::string> notes;  // what a person should know at start, a line each
 };
 

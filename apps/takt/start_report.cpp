@@ -14,6 +14,15 @@
 #include "version.h"
 
 namespace takt::app {
+namespace {
+
+std::string seconds_text(Duration time) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f s", to_seconds(time));
+  return text;
+}
+
+}  // namespace
 
 void StartReport::say(const std::string& line) const {
   std::fprintf(to_, "%s\n", terminal_line(line).c_str());
@@ -61,6 +70,17 @@ void StartReport::models(const std::vector<ServableModel>& models) const {
   }
 }
 
+void StartReport::times(const InferenceServer& server) const {
+  std::string line = "started in " + seconds_text(server.clock().now() - server.created());
+  for (std::size_t i = 0; i < server.start_times().size(); ++i) {
+    const StartTimes& times = server.start_times()[i];
+    line += "; " + server.model_name(i) + ": metadata " + seconds_text(times.metadata) + ", machine's limits " +
+            seconds_text(times.machine) + ", weights " + seconds_text(times.weights) + ", time of steps " +
+            seconds_text(times.steps) + ", beside them tokenizer and template " + seconds_text(times.text);
+  }
+  say(line);
+}
+
 void StartReport::ready(const config::ServerConfig& config, const InferenceServer& server) const {
   const ServiceTargets targets;
   const auto& measured = server.measured_steps();
@@ -71,6 +91,7 @@ void StartReport::ready(const config::ServerConfig& config, const InferenceServe
       say("warning: " + server.model_name(i) + ": as measured at this start, even for a lone request " + missed);
     }
   }
+  times(server);
   const bool v6 = config.http.host.find(':') != std::string::npos;
   const std::string host = v6 ? "[" + config.http.host + "]" : config.http.host;
   say("ready: http://" + host + ":" + std::to_string(server.port()));

@@ -22,10 +22,13 @@ class StartReport {
   // Says which threads there are and why (E5), and returns the number of compute threads.
   int threads(const config::ServerConfig& config) const;
   void models(const std::vector<ServableModel>& models) const;
-  // The address, and the targets that this machine cannot meet even idle.
+  // The address, after the targets that this machine cannot meet even idle and where the time of the start went.
   void ready(const config::ServerConfig& config, const InferenceServer& server) const;
 
  private:
+  // Where the time went.
+  void times(const InferenceServer& server) const;
+
   std::FILE* to_;
 };
 

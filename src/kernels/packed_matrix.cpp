@@ -59,16 +59,25 @@ Result<PackedMatrix> PackedMatrix::refer(TensorType type, std::size_t bytes, std
   return matrix;
 }
 
-void PackedMatrix::put_rows(std::size_t first, std::span<const std::byte> data) {
-  const std::size_t bytes = row_bytes(type_, cols_);
+void PackedRows::put(std::size_t first, std::span<const std::byte> data) const {
   if (format_ == nullptr) {
-    std::memcpy(memory_.data() + first * bytes, data.data(), data.size());
+    std::memcpy(memory_ + first * row_bytes_, data.data(), data.size());
     return;
   }
-  for (std::size_t i = 0; i < data.size() / bytes; ++i) {
-    std::byte* out = memory_.data() + (first + i) / kLanes * stripe_bytes();
-    format_->pack(data.data() + i * bytes, blocks(), (first + i) % kLanes, out);
+  for (std::size_t i = 0; i < data.size() / row_bytes_; ++i) {
+    std::byte* out = memory_ + (first + i) / kLanes * stripe_bytes_;
+    format_->pack(data.data() + i * row_bytes_, blocks_, (first + i) % kLanes, out);
   }
+}
+
+PackedRows PackedMatrix::rows_to_put() {
+  PackedRows rows;
+  rows.memory_ = memory_.data();
+  rows.format_ = format_;
+  rows.row_bytes_ = row_bytes(type_, cols_);
+  rows.blocks_ = blocks();
+  rows.stripe_bytes_ = stripe_bytes();
+  return rows;
 }
 
 Result<PackedMatrix> PackedMatrix::pack(TensorType type, std::span<const std::byte> data, std::size_t rows,
@@ -76,9 +85,10 @@ Result<PackedMatrix> PackedMatrix::pack(TensorType type, std::span<const std::by
   auto matrix = prepare(type, data.size(), rows, cols);
   if (!matrix) return matrix;
   const std::size_t bytes = row_bytes(type, cols);
+  const PackedRows to = matrix->rows_to_put();
   pool.run(matrix->stripes(), [&](std::size_t stripe, int) {
     const std::size_t first = stripe * kLanes;
-    matrix->put_rows(first, data.subspan(first * bytes, std::min(kLanes, rows - first) * bytes));
+    to.put(first, data.subspan(first * bytes, std::min(kLanes, rows - first) * bytes));
   });
   return matrix;
 }

@@ -35,6 +35,26 @@ class StoredRows {
   virtual Status read(std::size_t offset, std::span<std::byte> out) const = 0;
 };
 
+// Where the rows of a matrix in memory go. Good for as long as the matrix lives, wherever that is moved to.
+class PackedRows {
+ public:
+  PackedRows() = default;  // of no matrix
+
+  explicit operator bool() const { return memory_ != nullptr; }
+
+  // Takes whole rows from `first` on as the file has them; first: a multiple of 16. Each row once. Threads may call it
+  // at the same time for other rows. Types without a packed form are kept as they are.
+  void put(std::size_t first, std::span<const std::byte> data) const;
+
+ private:
+  friend class PackedMatrix;
+  std::byte* memory_ = nullptr;
+  const StripeFormat* format_ = nullptr;
+  std::size_t row_bytes_ = 0;
+  std::size_t blocks_ = 0;
+  std::size_t stripe_bytes_ = 0;
+};
+
 class PackedMatrix {
  public:
   PackedMatrix() = default;
@@ -44,9 +64,8 @@ class PackedMatrix {
   // file, no memory.
   static Result<PackedMatrix> prepare(TensorType type, std::size_t bytes, std::size_t rows, std::size_t cols);
 
-  // Takes whole rows from `first` on as the file has them; first: a multiple of 16. Each row once. Threads may call it
-  // at the same time for other rows. Types without a packed form are kept as they are.
-  void put_rows(std::size_t first, std::span<const std::byte> data);
+  // Of one that waits for its rows.
+  PackedRows rows_to_put();
 
   // Both, for a matrix whose rows are all there.
   static Result<PackedMatrix> pack(TensorType type, std::span<const std::byte> data, std::size_t rows, std::size_t cols,

@@ -72,7 +72,8 @@ class DecoderWorkspace {
   AttentionWorkspace attention;
   ExpertLists experts;
   RopeAngles rope;
-  PhaseTimes* phases = nullptr;  // null: not measured
+  PhaseTimes* phases = nullptr;    // null: not measured
+  std::uint32_t layer_stride = 1;  // above 1 only every so-manieth layer is computed, to measure what a layer takes
 
   void enter(StepPhase phase) {
     if (phases != nullptr) phases->enter(phase);

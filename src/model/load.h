@@ -26,13 +26,26 @@ struct LoadedModel {
 Result<LoadedModel> plan_model(const GgufFile& file, const std::string& file_name,
                                WeightPlace place = WeightPlace::kMemory);
 
+// A model file that is open, and everything that can be told of it without its weights.
+struct PlannedModel {
+  std::filesystem::path path;
+  GgufFile file;
+  LoadedModel plan;
+  WeightPlace place = WeightPlace::kMemory;
+};
+
+// Opens and plans. Errors: as GgufFile::open and plan_model, with the path.
+Result<PlannedModel> open_model(const std::filesystem::path& path, WeightPlace place = WeightPlace::kMemory);
+
 // Reads all weights that such a model uses and keeps nothing. Errors: kIo, kResourceExhausted, kInvalidArgument (a
 // value that is not finite); the message names the tensor.
 Status check_weights(const GgufFile& file, ThreadPool& pool);
 
-// Plans, then reads all weights on the pool's threads; with WeightPlace::kMemory they are repacked, the file is closed
-// afterwards and nothing refers to it. There is no deadline. Errors name the key, tensor or count at fault: kNotFound,
-// kIo, kInvalidArgument, kUnsupported, kResourceExhausted.
+// Reads all weights on the pool's threads; with WeightPlace::kMemory they are repacked, the file is closed afterwards
+// and nothing refers to it. There is no deadline. Errors name the tensor or count at fault: kIo, kInvalidArgument,
+// kResourceExhausted.
+Result<LoadedModel> load_model(PlannedModel planned, ThreadPool& pool, LoadProgress progress = {});
+// The same from the start. Errors: also those of open_model.
 Result<LoadedModel> load_model(const std::filesystem::path& path, ThreadPool& pool, LoadProgress progress = {},
                                WeightPlace place = WeightPlace::kMemory);
 

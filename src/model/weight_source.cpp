@@ -1,7 +1,9 @@
 #include "model/weight_source.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
+#include <utility>
 
 #include "kernels/dequantise.h"
 #include "model/finite_scan.h"
@@ -69,14 +71,50 @@ const GgufTensor* WeightSource::find(const std::string& name, const std::vector<
   return tensor;
 }
 
-Status WeightSource::read_piece(const GgufTensor& tensor, std::uint64_t offset, std::span<std::byte> out) const {
+Status WeightSource::read_finite(const GgufTensor& tensor, std::uint64_t offset, std::span<std::byte> out) const {
   if (Status status = file_.read(tensor, offset, out); !status) return status;
   if (all_finite(tensor.type, out)) return {};
   return Error::invalid(tensor.name, "tensor " + tensor.name + ": holds a value that is not finite (NaN or infinity)");
 }
 
-void WeightSource::count_read(const GgufTensor& tensor) {
-  bytes_done_ += tensor.bytes;
+Status WeightSource::read_piece(const Piece& piece, AlignedBuffer& buffer) const {
+  const GgufTensor& tensor = *piece.target.tensor;
+  if (!buffer.reserve(piece.bytes))
+    return Error{ErrorCode::kResourceExhausted, "tensor " + tensor.name + ": no memory to read it", tensor.name};
+  const std::span<std::byte> bytes(buffer.data(), piece.bytes);
+  if (Status status = read_finite(tensor, piece.offset, bytes); !status) return status;
+  if (piece.target.rows) piece.target.rows.put(piece.first_row, bytes);
+  if (piece.target.values != nullptr)
+    dequantise_row(tensor.type, bytes.data(), piece.target.values, static_cast<std::size_t>(tensor.elements));
+  return {};
+}
+
+const Status& WeightSource::read() {
+  if (pool_ == nullptr || !status_.ok()) return status_;
+  const auto place = [](const Piece& piece) { return piece.target.tensor->file_offset + piece.offset; };
+  std::sort(pieces_.begin(), pieces_.end(), [&](const Piece& a, const Piece& b) { return place(a) < place(b); });
+
+  std::vector<AlignedBuffer> staging(static_cast<std::size_t>(pool_->threads()));
+  std::atomic<std::size_t> failed{pieces_.size()};
+  std::mutex mutex;
+  // Items are handed out in ascending order, so all before the first failure are read.
+  pool_->run(pieces_.size(), [&](std::size_t i, int worker) {
+    if (i > failed.load(std::memory_order_relaxed)) return;
+    Status status = read_piece(pieces_[i], staging[static_cast<std::size_t>(worker)]);
+    const std::lock_guard lock(mutex);
+    if (status.ok()) {
+      count_read(pieces_[i].bytes);
+    } else if (i < failed.load(std::memory_order_relaxed)) {
+      failed.store(i, std::memory_order_relaxed);
+      status_ = std::move(status);
+    }
+  });
+  pieces_.clear();
+  return status_;
+}
+
+void WeightSource::count_read(std::size_t bytes) {
+  bytes_done_ += bytes;
   if (progress_) progress_(bytes_done_, bytes_total_);
 }
 
@@ -94,30 +132,19 @@ std::size_t WeightSource::matrix_bytes(TensorType type, std::size_t outputs, std
   return (outputs + kStripeRows - 1) / kStripeRows * kStripeRows * row_bytes(type, inputs);
 }
 
-PackedMatrix WeightSource::read_matrix(const GgufTensor& tensor, std::uint64_t offset, std::size_t outputs,
+PackedMatrix WeightSource::take_matrix(const GgufTensor& tensor, std::uint64_t offset, std::size_t outputs,
                                        std::size_t inputs) {
-  const std::size_t row = row_bytes(tensor.type, inputs);
   auto matrix = make_matrix(tensor, offset, outputs, inputs);
   if (!matrix) {
     fail({matrix.error().code, "tensor " + tensor.name + ": " + matrix.error().message, tensor.name});
     return {};
   }
+  Target target{&tensor, {}, nullptr};
+  if (keep_ == Keep::kMatrices && matrix->in_memory()) target.rows = matrix->rows_to_put();
+  const std::size_t row = row_bytes(tensor.type, inputs);
   const std::size_t rows = std::max<std::size_t>(1, kReadPiece / (row * kStripeRows)) * kStripeRows;
-  staging_.resize(static_cast<std::size_t>(pool_->threads()));
-  std::mutex mutex;
-  pool_->run((outputs + rows - 1) / rows, [&](std::size_t piece, int worker) {
-    AlignedBuffer& buffer = staging_[static_cast<std::size_t>(worker)];
-    const std::size_t first = piece * rows;
-    const std::size_t bytes = std::min(rows, outputs - first) * row;
-    Status status = Error{ErrorCode::kResourceExhausted, "tensor " + tensor.name + ": no memory to read it", {}};
-    if (buffer.reserve(bytes)) status = read_piece(tensor, offset + first * row, {buffer.data(), bytes});
-    if (status.ok()) {
-      if (keep_ == Keep::kMatrices && matrix->in_memory()) matrix->put_rows(first, {buffer.data(), bytes});
-      return;
-    }
-    std::lock_guard lock(mutex);
-    fail(status.error());
-  });
+  for (std::size_t first = 0; first < outputs; first += rows)
+    pieces_.push_back({target, offset + first * row, std::min(rows, outputs - first) * row, first});
   return std::move(*matrix);
 }
 
@@ -125,11 +152,10 @@ Linear WeightSource::linear(const std::string& name, std::size_t outputs, std::s
   Linear out;
   const GgufTensor* tensor = find(name + ".weight", {inputs, outputs});
   if (tensor == nullptr) return out;
-  out.bias = optional_vector(name + ".bias", outputs);
+  if (has(name + ".bias")) out.bias = vector(name + ".bias", outputs);
   memory_bytes_ += matrix_bytes(tensor->type, outputs, inputs);
   if (pool_ == nullptr || !status_.ok()) return out;
-  out.weight = read_matrix(*tensor, 0, outputs, inputs);
-  count_read(*tensor);
+  out.weight = take_matrix(*tensor, 0, outputs, inputs);
   return out;
 }
 
@@ -142,8 +168,7 @@ std::vector<Linear> WeightSource::linears(const std::string& name, std::size_t c
   if (pool_ == nullptr) return out;
   out.resize(count);
   for (std::size_t i = 0; i < count && status_.ok(); ++i)
-    out[i].weight = read_matrix(*tensor, i * (tensor->bytes / count), outputs, inputs);
-  count_read(*tensor);
+    out[i].weight = take_matrix(*tensor, i * (tensor->bytes / count), outputs, inputs);
   return out;
 }
 
@@ -152,19 +177,24 @@ std::vector<float> WeightSource::vector(const std::string& name, std::size_t siz
   if (tensor == nullptr) return {};
   memory_bytes_ += size * sizeof(float);
   if (pool_ == nullptr) return {};
-  std::vector<std::byte> bytes(tensor->bytes);
-  if (Status status = read_piece(*tensor, 0, bytes); !status) {
-    fail(status.error());
-    return {};
-  }
-  count_read(*tensor);
   std::vector<float> out(size);
-  dequantise_row(tensor->type, bytes.data(), out.data(), size);
+  pieces_.push_back({{tensor, {}, out.data()}, 0, static_cast<std::size_t>(tensor->bytes), 0});
   return out;
 }
 
-std::vector<float> WeightSource::optional_vector(const std::string& name, std::size_t size) {
-  return has(name) ? vector(name, size) : std::vector<float>();
+std::vector<float> WeightSource::vector_at_once(const std::string& name, std::size_t size) {
+  if (!has(name)) return {};
+  std::vector<float> out = vector(name, size);
+  if (out.empty() || !status_.ok()) return out;
+  const Piece piece = pieces_.back();
+  pieces_.pop_back();
+  AlignedBuffer buffer;
+  if (Status status = read_piece(piece, buffer); !status) {
+    fail(status.error());
+    return {};
+  }
+  count_read(piece.bytes);
+  return out;
 }
 
 }  // namespace takt

@@ -2,9 +2,11 @@
 // the first failure is kept and named, later requests give empty things.
 //
 // Three ways to run the same requests: planning (no pool) only checks names, shapes and types and adds up memory;
-// checking also reads the file and refuses NaN and infinity; loading repacks as well, or refers to the file. The two
-// that read do so on all threads. Loading a file that planning accepted can fail only by I/O, memory or values that are
-// not finite.
+// checking also reads the file and refuses NaN and infinity; loading repacks as well, or refers to the file. Loading a
+// file that planning accepted can fail only by I/O, memory or values that are not finite.
+//
+// What is given has its memory, but no values until read() has run: it may be moved meanwhile, not copied. So the file
+// is read once from its front to its back, by all threads, whatever the order of the requests.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +29,8 @@ struct Linear {
   std::vector<float> bias;
 };
 
-// Bytes read so far and in all. Called from the loading thread, after each tensor.
+// Bytes read so far and in all, the former larger with every call. Called by any of the threads that read, one at a
+// time.
 using LoadProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 // Where matrices are while the model computes.
@@ -55,10 +58,14 @@ class WeightSource {
   // The same for `count` matrices in one tensor of three dimensions.
   std::vector<Linear> linears(const std::string& name, std::size_t count, std::size_t outputs, std::size_t inputs);
   std::vector<float> vector(const std::string& tensor, std::size_t size);
-  std::vector<float> optional_vector(const std::string& tensor, std::size_t size);
+  // The same with its values, for who has to look at them; empty where the file has no such tensor.
+  std::vector<float> vector_at_once(const std::string& tensor, std::size_t size);
 
   // For an architecture that finds a tensor's values impossible: the message follows its name.
   void refuse(const std::string& tensor, const std::string& message);
+
+  // Fills what was given. Once, when all is asked for. Of several failures the first one in the file is kept.
+  const Status& read();
 
   const Status& status() const { return status_; }
   std::size_t memory_bytes() const { return memory_bytes_; }  // of everything given so far
@@ -70,17 +77,32 @@ class WeightSource {
     for (const GgufTensor& tensor : file.tensors()) bytes_total_ += tensor.bytes;
   }
 
+  // Where a tensor's bytes go.
+  struct Target {
+    const GgufTensor* tensor = nullptr;
+    PackedRows rows;          // of a matrix in memory
+    float* values = nullptr;  // of a vector
+  };
+  // Whole rows of a matrix, or all of a vector.
+  struct Piece {
+    Target target;
+    std::uint64_t offset = 0;  // in the tensor
+    std::size_t bytes = 0;
+    std::size_t first_row = 0;
+  };
+
   // Null, and the failure kept, unless the tensor is there with this shape and a type that can be computed with.
   const GgufTensor* find(const std::string& name, const std::vector<std::uint64_t>& shape);
-  // The matrix at byte `offset` of the tensor. Threads read, scan and repack it a few rows at a time: a file is read
+  // The matrix at byte `offset` of the tensor, to be read, scanned and repacked a few rows at a time: a file is read
   // while other rows are repacked, and no tensor lies in memory twice. One that stays in the file is only read and
   // scanned.
-  PackedMatrix read_matrix(const GgufTensor& tensor, std::uint64_t offset, std::size_t outputs, std::size_t inputs);
-  Status read_piece(const GgufTensor& tensor, std::uint64_t offset, std::span<std::byte> out) const;
+  PackedMatrix take_matrix(const GgufTensor& tensor, std::uint64_t offset, std::size_t outputs, std::size_t inputs);
+  Status read_piece(const Piece& piece, AlignedBuffer& buffer) const;
+  Status read_finite(const GgufTensor& tensor, std::uint64_t offset, std::span<std::byte> out) const;
   Result<PackedMatrix> make_matrix(const GgufTensor& tensor, std::uint64_t offset, std::size_t outputs,
                                    std::size_t inputs) const;
   std::size_t matrix_bytes(TensorType type, std::size_t outputs, std::size_t inputs) const;
-  void count_read(const GgufTensor& tensor);
+  void count_read(std::size_t bytes);
   void fail(Error error);
 
   const GgufFile& file_;
@@ -89,7 +111,7 @@ class WeightSource {
   Keep keep_;
   WeightPlace place_;
   Status status_;
-  std::vector<AlignedBuffer> staging_;  // one per thread
+  std::vector<Piece> pieces_;
   std::size_t memory_bytes_ = 0;
   std::uint64_t bytes_done_ = 0;
   std::uint64_t bytes_total_ = 0;

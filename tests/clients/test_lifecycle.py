@@ -1,6 +1,7 @@
 """Start, drain, stop, exit codes: what a service manager and a person at a terminal see."""
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -22,6 +23,12 @@ def begin_stream(client):
     stream = client.chat.completions.create(model="fake", messages=HELLO, stream=True)
     next(stream)
     return stream
+
+
+def test_the_start_says_where_its_time_went(start, tiny_model):
+    server = start(model=tiny_model)
+    times = next(line for line in server.lines if line.startswith("started in "))
+    assert re.match(r"started in \d+\.\d\d s; tiny: metadata \d+\.\d\d s, machine's limits \d+\.\d\d s, weights \d+\.\d\d s, time of steps ", times)
 
 
 # F17: running answers finish, new work is refused, /ready says so at once, exit 0.

@@ -35,14 +35,22 @@ Result<std::unique_ptr<CpuExecutor>> CpuExecutor::load(const std::filesystem::pa
                                                        LoadProgress progress) {
   auto runtime = make_cpu_runtime(options);
   if (!runtime) return runtime.error();
-  auto model = load_model(path, *runtime->pool, std::move(progress), weight_place(options));
+  auto planned = open_model(path, weight_place(options));
+  if (!planned) return planned.error();
+  return load(std::move(*planned), std::move(*runtime), options, clock, std::move(progress));
+}
+
+Result<std::unique_ptr<CpuExecutor>> CpuExecutor::load(PlannedModel planned, CpuRuntime runtime,
+                                                       const CpuExecutorOptions& options, const Clock& clock,
+                                                       LoadProgress progress) {
+  auto model = load_model(std::move(planned), *runtime.pool, std::move(progress));
   if (!model) return model.error();
   const auto plan = plan_memory(*model->decoder, model->weight_bytes, false, available_memory_bytes(), options);
   if (!plan) return plan.error();
   auto arena = KvArena::create(model->decoder->kv_layout(options.kv_type, options.block_tokens), plan->kv_blocks);
   if (!arena) return arena.error();
   auto executor = std::unique_ptr<CpuExecutor>(
-      new CpuExecutor(std::move(*runtime), std::move(*model), std::move(*arena), *plan, options, clock));
+      new CpuExecutor(std::move(runtime), std::move(*model), std::move(*arena), *plan, options, clock));
   if (Status status = executor->reserve(options); !status) return status.error();
   return executor;
 }

@@ -29,12 +29,22 @@ class CpuExecutor final : public Executor {
                                                    const CpuExecutorOptions& options, const Clock& clock,
                                                    LoadProgress progress = {});
 
+  // The same of a file that is open already. `runtime`: as make_cpu_runtime(options) gives it.
+  static Result<std::unique_ptr<CpuExecutor>> load(PlannedModel model, CpuRuntime runtime,
+                                                   const CpuExecutorOptions& options, const Clock& clock,
+                                                   LoadProgress progress = {});
+
   const ModelVocabulary& vocabulary() const { return model_.vocabulary; }
   const MemoryPlan& memory_plan() const { return plan_; }
   const CpuRuntime& runtime() const { return runtime_; }
 
   // Steps from the next one on are measured by phase, until null is given.
   void measure_phases(PhaseTimes* times) { workspace_.phases = times; }
+
+  std::uint32_t layers() const { return model_.decoder->hyperparameters().layers; }
+  // Steps from the next one on go through every `nth` layer alone: for measuring, what they answer means nothing. 1:
+  // all layers again.
+  void compute_every(std::uint32_t nth) { workspace_.layer_stride = nth; }
 
   const ExecutorCapabilities& capabilities() const override { return capabilities_; }
   Status open(SequenceSpec spec) override;

@@ -143,4 +143,12 @@ Result<double> SpeedProbe::prefill(const PrefillLoad& load, int rounds) {
   return load.tokens / to_seconds(*time);
 }
 
+Result<Duration> SpeedProbe::step(const StepLoad& load) {
+  const std::uint32_t most = executor_.capabilities().max_step_tokens;
+  if (load.tokens < 1 || load.tokens > most)
+    return Error::invalid("tokens", std::to_string(load.tokens) + " is not 1 to " + std::to_string(most));
+  return best_round(1, load.position + load.tokens, 1,
+                    [&](Streams& run) { return run.step(load.position, load.tokens, load.tokens == 1); });
+}
+
 }  // namespace takt

@@ -21,6 +21,11 @@ struct PrefillLoad {
   std::uint32_t chunk_tokens = 512;
 };
 
+struct StepLoad {
+  std::uint32_t position = 0;  // of its first token
+  std::uint32_t tokens = 1;    // a single one is sampled
+};
+
 class SpeedProbe {
  public:
   // `executor` outlives the probe and has no open sequences; what its KV blocks hold is overwritten.
@@ -33,6 +38,9 @@ class SpeedProbe {
 
   // Prompt tokens per second of one prompt, whose last row is sampled. Errors as of decode().
   Result<double> prefill(const PrefillLoad& load, int rounds);
+
+  // How long one step of one stream takes. Errors as of decode().
+  Result<Duration> step(const StepLoad& load);
 
  private:
   class Streams;

@@ -58,7 +58,7 @@ LlamaLayer read_layer(const Hyperparameters& h, WeightSource& source, std::uint3
 // The file may divide each pair's frequency; as a divisor, 0 would make every answer NaN.
 RopeFrequencies read_rope(const Hyperparameters& h, WeightSource& source) {
   constexpr const char* kFactors = "rope_freqs.weight";
-  const std::vector<float> factors = source.optional_vector(kFactors, h.rope_dimensions / 2);
+  const std::vector<float> factors = source.vector_at_once(kFactors, h.rope_dimensions / 2);
   if (!std::all_of(factors.begin(), factors.end(), [](float factor) { return factor >= 1e-6F && factor <= 1e6F; }))
     source.refuse(kFactors, "its values must be from 1e-6 to 1e6");
   return make_rope_frequencies(h, factors);
@@ -106,7 +106,7 @@ class LlamaDecoder final : public Decoder {
     ForwardPass pass(compute, rows, cache, workspace);
     pass.prepare_rope(weights_.rope);
     pass.embed(weights_.embedding);
-    for (std::uint32_t i = 0; i < h_.layers && pass.status().ok(); ++i) {
+    for (std::uint32_t i = 0; i < h_.layers && pass.status().ok(); i += workspace.layer_stride) {
       const LlamaLayer& layer = weights_.layers[i];
       pass.normalise(layer.attention_norm, h_.rms_epsilon);
       pass.project_queries_keys_values(layer.q, layer.k, layer.v);

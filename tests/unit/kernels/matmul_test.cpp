@@ -352,6 +352,26 @@ TEST(Matmul, GivesManyRowsTheBitsOfFew) {
   }
 }
 
+TEST(PackedMatrix, RowsReachTheirMatrixWhereverItIsMovedMeanwhile) {
+  for (const TensorType type : {TensorType::kQ4_0, TensorType::kQ3_K}) {
+    const std::vector<std::byte> weights = random_weights(type, 33, 40, 256);
+    auto prepared = PackedMatrix::prepare(type, weights.size(), 40, 256);
+    ASSERT_TRUE(prepared);
+    const PackedRows rows = prepared->rows_to_put();
+    EXPECT_TRUE(rows);
+    const PackedMatrix moved = std::move(*prepared);
+    const std::size_t bytes = row_bytes(type, 256);
+    rows.put(32, std::span(weights).subspan(32 * bytes));
+    rows.put(0, std::span(weights).first(32 * bytes));
+    std::vector<std::byte> row(bytes);
+    for (std::size_t i = 0; i < 40; ++i) {
+      ASSERT_TRUE(moved.unpack(i, 0, 256, row.data()));
+      EXPECT_TRUE(std::equal(row.begin(), row.end(), weights.begin() + static_cast<std::ptrdiff_t>(i * bytes))) << i;
+    }
+  }
+  EXPECT_FALSE(PackedRows());
+}
+
 TEST(Matmul, SaysSoWhenRowsCannotBeReadFromTheirFileAnyMore) {
   for (const TensorType type : {TensorType::kQ4_1, TensorType::kF16, TensorType::kQ3_K}) {
     const std::vector<std::byte> weights = random_weights(type, 31, 40, 256);

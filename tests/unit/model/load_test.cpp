@@ -5,13 +5,16 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "support/gguf_writer.h"
 
@@ -182,6 +185,82 @@ TEST(LoadModel, WeightsCanBeCheckedWithoutLoadingThem) {
   const auto bad = check();
   ASSERT_FALSE(bad.ok());
   EXPECT_EQ(bad.error().message, "tensor output.weight: holds a value that is not finite (NaN or infinity)");
+}
+
+// A file's bytes that remember how they were read.
+class WatchedBytes final : public ByteSource {
+ public:
+  struct Read {
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+  };
+
+  explicit WatchedBytes(std::string bytes) : bytes_(std::move(bytes)) {}
+  std::uint64_t size() const override { return bytes_.size(); }
+  Status read(std::uint64_t offset, std::span<std::byte> out) const override {
+    reads_.push_back({offset, out.size()});
+    std::memcpy(out.data(), bytes_.data() + offset, out.size());
+    return {};
+  }
+
+  void forget() { reads_.clear(); }
+  const std::vector<Read>& reads() const { return reads_; }
+
+ private:
+  std::string bytes_;
+  mutable std::vector<Read> reads_;
+};
+
+TEST(LoadModel, WeightsAreReadOnceFromTheFrontToTheBack) {
+  ThreadPool pool(1);
+  std::ifstream in(kTiny, std::ios::binary);
+  const auto bytes = std::make_shared<WatchedBytes>(std::string{std::istreambuf_iterator<char>(in), {}});
+  const auto file = GgufFile::parse(bytes);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  bytes->forget();
+  ASSERT_TRUE(check_weights(*file, pool));
+  std::uint64_t end = 0;
+  std::uint64_t sum = 0;
+  for (const WatchedBytes::Read& read : bytes->reads()) {
+    EXPECT_GE(read.offset, end);
+    end = read.offset + read.bytes;
+    sum += read.bytes;
+  }
+  std::uint64_t tensors = 0;
+  for (const GgufTensor& tensor : file->tensors()) tensors += tensor.bytes;
+  EXPECT_EQ(sum, tensors);
+}
+
+TEST(LoadModel, OfSeveralFaultsTheFirstInTheFileIsNamedWhateverTheThreads) {
+  ThreadPool pool(3);
+  std::ifstream in(kTiny, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  const auto file = parse_gguf(bytes);
+  std::vector<GgufTensor> tensors = file->tensors();
+  std::sort(tensors.begin(), tensors.end(),
+            [](const GgufTensor& a, const GgufTensor& b) { return a.file_offset < b.file_offset; });
+  const std::size_t middle = tensors.size() / 2;
+  for (std::size_t i = middle; i < tensors.size(); ++i) bytes.replace(tensors[i].file_offset, 256, 256, '\xff');
+  const auto broken = parse_gguf(bytes);
+  for (int again = 0; again < 20; ++again) {
+    const Status status = check_weights(*broken, pool);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().field, tensors[middle].name);
+  }
+}
+
+TEST(LoadModel, AFileThatIsOpenIsNotReadAgainForItsMetadata) {
+  ThreadPool pool(2);
+  const auto path = std::filesystem::path(::testing::TempDir()) / ("takt-open" + std::to_string(::getpid()) + ".gguf");
+  std::filesystem::copy_file(kTiny, path);
+  auto planned = open_model(path);
+  std::filesystem::remove(path);
+  ASSERT_TRUE(planned.ok()) << planned.error().message;
+  EXPECT_EQ(planned->plan.vocabulary.tokens.size(), 286U);
+  const auto model = load_model(std::move(*planned), pool);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  EXPECT_EQ(model->name, "tiny");
+  EXPECT_EQ(model->vocabulary.tokens.size(), 286U);
 }
 
 TEST(LoadModel, TheErrorBeginsWithThePath) {
