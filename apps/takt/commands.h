@@ -22,6 +22,7 @@ void add_replay_command(CLI::App& app, ChosenCommand& chosen);
 void add_pull_command(CLI::App& app, ChosenCommand& chosen);
 void add_inspect_command(CLI::App& app, ChosenCommand& chosen);
 void add_explain_command(CLI::App& app, ChosenCommand& chosen);
+void add_top_command(CLI::App& app, ChosenCommand& chosen);
 void add_steps_command(CLI::App& app, ChosenCommand& chosen);
 void add_trace_command(CLI::App& app, ChosenCommand& chosen);
 void add_debug_command(CLI::App& app, ChosenCommand& chosen);

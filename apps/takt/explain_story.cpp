@@ -1,59 +1,19 @@
 #include "explain_story.h"
 
 #include <algorithm>
-#include <array>
 #include <boost/json.hpp>
 #include <cstdint>
-#include <cstdio>
 #include <utility>
 #include <vector>
 
+#include "admin_answer.h"
+#include "table_text.h"
 #include "terminal_text.h"
 
 namespace takt::app {
 namespace {
 
 namespace json = boost::json;
-
-// What a server says is any JSON: whatever is not as expected counts as absent.
-double number(const json::object& from, std::string_view key) {
-  const auto* value = from.if_contains(key);
-  boost::system::error_code error;
-  return value != nullptr && value->is_number() ? value->to_number<double>(error) : 0.0;
-}
-bool has(const json::object& from, std::string_view key) {
-  const auto* value = from.if_contains(key);
-  return value != nullptr && !value->is_null();
-}
-std::string text(const json::object& from, std::string_view key) {
-  const auto* value = from.if_contains(key);
-  return value != nullptr && value->is_string() ? terminal_line(std::string_view(value->as_string())) : "";
-}
-const json::object& object(const json::object& from, std::string_view key) {
-  static const json::object kNothing;
-  const auto* value = from.if_contains(key);
-  return value != nullptr && value->is_object() ? value->get_object() : kNothing;
-}
-std::vector<const json::object*> objects(const json::object& from, std::string_view key) {
-  std::vector<const json::object*> found;
-  const auto* value = from.if_contains(key);
-  if (value == nullptr || !value->is_array()) return found;
-  for (const auto& item : value->get_array()) {
-    if (item.is_object()) found.push_back(&item.get_object());
-  }
-  return found;
-}
-
-template <typename... Values>
-std::string format(const char* pattern, Values... values) {
-  std::array<char, 256> line{};
-  std::snprintf(line.data(), line.size(), pattern, values...);
-  return line.data();
-}
-
-std::string duration(double seconds) {
-  return seconds < 1.0 ? format("%.1f ms", seconds * 1e3) : format("%.2f s", seconds);
-}
 
 std::string tokens(double count) {
   return format("%.0f token%s", count, count == 1.0 ? "" : "s");
@@ -258,17 +218,10 @@ std::string queue_text(const json::object& request) {
   return line + "\n";
 }
 
-Result<json::object> parse_object(std::string_view body) {
-  boost::system::error_code error;
-  json::value parsed = json::parse(body, error);
-  if (error || !parsed.is_object()) return Error{ErrorCode::kIo, "the server's answer is not understood", {}};
-  return std::move(parsed.get_object());
-}
-
 }  // namespace
 
 Result<std::string> request_story(std::string_view body) {
-  const auto request = parse_object(body);
+  const auto request = parse_admin_answer(body);
   if (!request) return request.error();
   std::string story = head_text(*request) + queue_text(*request);
   story += "\nWhere the time went:\n" + shares(*request);
@@ -281,7 +234,7 @@ Result<std::string> request_story(std::string_view body) {
 }
 
 Result<std::string> requests_table(std::string_view body) {
-  const auto answer = parse_object(body);
+  const auto answer = parse_admin_answer(body);
   if (!answer) return answer.error();
   std::string table = format("%-16s %-10s %-9s %10s %10s %7s %7s  %s\n", "id", "class", "state", "total", "first", "in",
                              "out", "mostly");

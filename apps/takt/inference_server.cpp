@@ -245,9 +245,11 @@ std::optional<std::string> InferenceServer::request_json(RequestId request) cons
   return metrics::timeline_json(*timeline, context);
 }
 
-std::string InferenceServer::slowest_requests_json(std::size_t most) const {
+std::string InferenceServer::requests_json(serve::WhichRequests which, std::size_t most) const {
   const metrics::TimelineContext context = timeline_context();
-  return metrics::timelines_json(timelines_.slowest(most, context.now), context);
+  const bool alive = which == serve::WhichRequests::kAlive;
+  const auto found = alive ? timelines_.alive(most, context.now) : timelines_.slowest(most, context.now);
+  return metrics::timelines_json(found, timelines_.alive_count(), context);
 }
 
 metrics::TimelineContext InferenceServer::timeline_context() const {

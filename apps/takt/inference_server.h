@@ -78,7 +78,7 @@ class InferenceServer final : public serve::StatusSource, public Configurable {
   serve::Readiness readiness() const override;
   serve::MetricsPage metrics(bool open_metrics) const override;
   std::optional<std::string> request_json(RequestId request) const override;
-  std::string slowest_requests_json(std::size_t most) const override;
+  std::string requests_json(serve::WhichRequests which, std::size_t most) const override;
   void count_refusal(const RequestLabels& labels, ErrorCode reason) override { metrics_.count_refusal(labels, reason); }
 
  private:

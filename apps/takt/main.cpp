@@ -35,6 +35,7 @@ ExitCode run(int argc, char** argv) {
   add_pull_command(app, chosen);
   add_inspect_command(app, chosen);
   add_explain_command(app, chosen);
+  add_top_command(app, chosen);
   add_steps_command(app, chosen);
   add_trace_command(app, chosen);
   add_debug_command(app, chosen);

@@ -112,10 +112,10 @@ std::string timeline_json(const Timeline& timeline, const TimelineContext& conte
   return json::serialize(to_json(timeline, context));
 }
 
-std::string timelines_json(std::span<const Timeline> timelines, const TimelineContext& context) {
+std::string timelines_json(std::span<const Timeline> timelines, std::size_t alive, const TimelineContext& context) {
   json::array requests;
   for (const Timeline& timeline : timelines) requests.push_back(to_json(timeline, context));
-  return json::serialize(json::object{{"requests", std::move(requests)}});
+  return json::serialize(json::object{{"alive", alive}, {"requests", std::move(requests)}});
 }
 
 }  // namespace takt::metrics

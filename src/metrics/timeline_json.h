@@ -29,7 +29,7 @@ struct TimelineContext {
 };
 
 std::string timeline_json(const Timeline& timeline, const TimelineContext& context);
-// {"requests": [...]}
-std::string timelines_json(std::span<const Timeline> timelines, const TimelineContext& context);
+// {"alive": how many there are in all, "requests": [...]}
+std::string timelines_json(std::span<const Timeline> timelines, std::size_t alive, const TimelineContext& context);
 
 }  // namespace takt::metrics

@@ -59,26 +59,45 @@ std::optional<Timeline> Timelines::find(RequestId request, TimePoint now) const 
 }
 
 std::vector<Timeline> Timelines::slowest(std::size_t most, TimePoint now) const {
-  std::vector<Timeline> timelines;
-  for (const RequestId id : slowest_ids(most, now)) {
-    if (auto timeline = find(id, now)) timelines.push_back(std::move(*timeline));
-  }
-  return timelines;
-}
-
-std::vector<RequestId> Timelines::slowest_ids(std::size_t most, TimePoint now) const {
-  std::vector<std::pair<Duration, RequestId>> ages;
+  Ages ages;
   {
     const std::lock_guard lock(mutex_);
     ages.reserve(alive_.size() + ended_.size());
-    for (const auto& [id, builder] : alive_) ages.emplace_back(builder.timeline().age(now), id);
+    add_ages_of_alive(ages, now);
     for (const Timeline& timeline : ended_) ages.emplace_back(timeline.age(now), timeline.request);
   }
+  return longest(std::move(ages), most, now);
+}
+
+std::vector<Timeline> Timelines::alive(std::size_t most, TimePoint now) const {
+  Ages ages;
+  {
+    const std::lock_guard lock(mutex_);
+    ages.reserve(alive_.size());
+    add_ages_of_alive(ages, now);
+  }
+  std::vector<Timeline> timelines = longest(std::move(ages), most, now);
+  std::erase_if(timelines, [](const Timeline& timeline) { return timeline.over(); });  // since its age was looked at
+  return timelines;
+}
+
+std::size_t Timelines::alive_count() const {
+  const std::lock_guard lock(mutex_);
+  return alive_.size();
+}
+
+void Timelines::add_ages_of_alive(Ages& ages, TimePoint now) const {
+  for (const auto& [id, builder] : alive_) ages.emplace_back(builder.timeline().age(now), id);
+}
+
+std::vector<Timeline> Timelines::longest(Ages ages, std::size_t most, TimePoint now) const {
   const auto end = ages.begin() + static_cast<std::ptrdiff_t>(std::min(most, ages.size()));
   std::partial_sort(ages.begin(), end, ages.end(), std::greater<>());
-  std::vector<RequestId> ids;
-  for (auto age = ages.begin(); age != end; ++age) ids.push_back(age->second);
-  return ids;
+  std::vector<Timeline> timelines;
+  for (auto age = ages.begin(); age != end; ++age) {
+    if (auto timeline = find(age->second, now)) timelines.push_back(std::move(*timeline));
+  }
+  return timelines;
 }
 
 }  // namespace takt::metrics

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/event.h"
@@ -26,11 +27,16 @@ class Timelines final : public EventSink {
   std::optional<Timeline> find(RequestId request, TimePoint now) const;
   // Those that took longest, alive or not, the longest first.
   std::vector<Timeline> slowest(std::size_t most, TimePoint now) const;
+  // Those that are alive, the oldest first.
+  std::vector<Timeline> alive(std::size_t most, TimePoint now) const;
+  std::size_t alive_count() const;
 
  private:
   void apply(const Event& event);
   void retire(RequestId request, const TimelineBuilder& builder);
-  std::vector<RequestId> slowest_ids(std::size_t most, TimePoint now) const;
+  using Ages = std::vector<std::pair<Duration, RequestId>>;
+  void add_ages_of_alive(Ages& ages, TimePoint now) const;
+  std::vector<Timeline> longest(Ages ages, std::size_t most, TimePoint now) const;
 
   const std::size_t keep_;
   mutable std::mutex mutex_;

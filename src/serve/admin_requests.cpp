@@ -10,11 +10,17 @@ namespace takt::serve {
 
 namespace {
 
-constexpr std::size_t kDefaultSlowest = 10;
-constexpr std::size_t kMostSlowest = 1000;
+constexpr std::size_t kDefaultMost = 10;
+constexpr std::size_t kMost = 1000;
 
-api::ApiError bad_query(const char* field, std::string message) {
-  return api::to_api_error(Error::invalid(field, std::move(message)));
+struct Asked {
+  std::string_view name;
+  WhichRequests which;
+};
+constexpr Asked kAsked[] = {{"slowest", WhichRequests::kSlowest}, {"alive", WhichRequests::kAlive}};
+
+api::ApiError bad_query(std::string_view field, std::string message) {
+  return api::to_api_error(Error::invalid(std::string(field), std::move(message)));
 }
 
 }  // namespace
@@ -34,16 +40,18 @@ std::variant<std::string, api::ApiError> request_answer(const StatusSource& stat
 }
 
 std::variant<std::string, api::ApiError> requests_answer(const StatusSource& status, std::string_view query) {
-  constexpr std::string_view kSlowest = "slowest=";
-  std::size_t most = kDefaultSlowest;
-  if (!query.empty()) {
-    if (!query.starts_with(kSlowest)) return bad_query("query", "The one parameter here is slowest=N");
-    query.remove_prefix(kSlowest.size());
-    const auto [end, error] = std::from_chars(query.data(), query.data() + query.size(), most);
-    if (error != std::errc() || end != query.data() + query.size() || most < 1 || most > kMostSlowest)
-      return bad_query("slowest", "'slowest' must be a whole number from 1 to " + std::to_string(kMostSlowest));
+  if (query.empty()) return status.requests_json(WhichRequests::kSlowest, kDefaultMost);
+  for (const Asked& asked : kAsked) {
+    if (!query.starts_with(asked.name) || !query.substr(asked.name.size()).starts_with('=')) continue;
+    const std::string_view digits = query.substr(asked.name.size() + 1);
+    std::size_t most = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), most);
+    if (error != std::errc() || end != digits.data() + digits.size() || most < 1 || most > kMost)
+      return bad_query(asked.name,
+                       "'" + std::string(asked.name) + "' must be a whole number from 1 to " + std::to_string(kMost));
+    return status.requests_json(asked.which, most);
   }
-  return status.slowest_requests_json(most);
+  return bad_query("query", "The one parameter here is slowest=N or alive=N");
 }
 
 }  // namespace takt::serve

@@ -11,7 +11,7 @@ namespace takt::serve {
 
 // The body of the answer, or why there is none. `name`: as in x-request-id, or an answer's id.
 std::variant<std::string, api::ApiError> request_answer(const StatusSource& status, std::string_view name);
-// `query`: empty, or slowest=N with N from 1 to 1000 (10 without).
+// `query`: slowest=N or alive=N with N from 1 to 1000; empty: slowest=10.
 std::variant<std::string, api::ApiError> requests_answer(const StatusSource& status, std::string_view query);
 
 }  // namespace takt::serve

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -21,6 +22,11 @@ struct MetricsPage {
   std::string body;
 };
 
+enum class WhichRequests : std::uint8_t {
+  kSlowest,  // alive or not, those that took longest first
+  kAlive,    // the oldest first
+};
+
 // Called from any thread.
 class StatusSource {
  public:
@@ -30,8 +36,7 @@ class StatusSource {
   virtual MetricsPage metrics(bool open_metrics) const = 0;
   // The life of one request as JSON; empty when it is not known (any more).
   virtual std::optional<std::string> request_json(RequestId request) const = 0;
-  // Of those that took longest.
-  virtual std::string slowest_requests_json(std::size_t most) const = 0;
+  virtual std::string requests_json(WhichRequests which, std::size_t most) const = 0;
   // A generation request that ended before an engine accepted it, so that no event tells of it.
   virtual void count_refusal(const RequestLabels& labels, ErrorCode reason) = 0;
 };

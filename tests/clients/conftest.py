@@ -7,6 +7,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from hostile_server import HostileServer  # noqa: E402
+from pseudo_terminal import Terminal  # noqa: E402
 from takt_process import ROOT, TaktServer  # noqa: E402
 
 
@@ -22,6 +23,20 @@ def start():
     yield start_server
     for server in servers:
         server.close()
+
+
+@pytest.fixture
+def terminal():
+    """Opens programs in terminals, which are gone after the test."""
+    terminals = []
+
+    def open_terminal(*arguments):
+        terminals.append(Terminal(*arguments))
+        return terminals[-1]
+
+    yield open_terminal
+    for one in terminals:
+        one.close()
 
 
 @pytest.fixture(scope="module")

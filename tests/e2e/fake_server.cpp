@@ -105,8 +105,11 @@ std::optional<std::string> FakeServer::request_json(RequestId request) const {
   return metrics::timeline_json(*timeline, timeline_context());
 }
 
-std::string FakeServer::slowest_requests_json(std::size_t most) const {
-  return metrics::timelines_json(timelines_.slowest(most, clock_.now()), timeline_context());
+std::string FakeServer::requests_json(serve::WhichRequests which, std::size_t most) const {
+  const bool alive = which == serve::WhichRequests::kAlive;
+  const TimePoint now = clock_.now();
+  return metrics::timelines_json(alive ? timelines_.alive(most, now) : timelines_.slowest(most, now),
+                                 timelines_.alive_count(), timeline_context());
 }
 
 serve::Readiness FakeServer::readiness() const {

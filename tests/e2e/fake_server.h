@@ -46,7 +46,7 @@ class FakeServer final : public serve::StatusSource {
   serve::Readiness readiness() const override;
   serve::MetricsPage metrics(bool /*open_metrics*/) const override { return {"text/plain", {}}; }
   std::optional<std::string> request_json(RequestId request) const override;
-  std::string slowest_requests_json(std::size_t most) const override;
+  std::string requests_json(serve::WhichRequests which, std::size_t most) const override;
   void count_refusal(const RequestLabels&, ErrorCode) override {}
 
  private:

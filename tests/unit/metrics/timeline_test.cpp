@@ -172,6 +172,16 @@ TEST(Timelines, WhoStillWaitsIsAmongTheSlowest) {
   EXPECT_EQ(slowest[0].request, RequestId(2));
 }
 
+TEST(Timelines, OfThoseAliveTheOldestComeFirst) {
+  Timelines timelines(3);
+  timelines.publish({accepted(0, 1), accepted(2, 2), accepted(1, 3), accepted(3, 4), closed(50, 1), delivered(50, 1)});
+  EXPECT_EQ(timelines.alive_count(), 3u);
+  const auto alive = timelines.alive(2, at_ms(100));
+  ASSERT_EQ(alive.size(), 2u);
+  EXPECT_EQ(alive[0].request, RequestId(3));
+  EXPECT_EQ(alive[1].request, RequestId(2));
+}
+
 TEST(Timelines, OfNoneKeptOnlyThoseAliveAreKnown) {
   Timelines timelines(0);
   timelines.publish({accepted(0, 1)});

@@ -126,10 +126,11 @@ TEST_F(DoorTest, AdministratorsLookUpSingleRequests) {
   EXPECT_EQ(answer("/admin/requests/def").first, 404);
   for (const char* name : {"xyz", "-1", "0x1", "chatcmpl-", "00000000000000abc", "abc/d", " abc"})
     EXPECT_EQ(answer(std::string("/admin/requests/") + name).first, 400) << name;
-  EXPECT_EQ(answer("/admin/requests").second, R"({"requests":[],"asked":10})");
-  EXPECT_EQ(answer("/admin/requests", "slowest=3").second, R"({"requests":[],"asked":3})");
-  for (const char* query :
-       {"slowest=0", "slowest=1001", "slowest=", "slowest=-1", "slowest=3x", "fastest=3", "slowest=3&x=1"})
+  EXPECT_EQ(answer("/admin/requests").second, R"({"requests":[],"asked":"slowest 10"})");
+  EXPECT_EQ(answer("/admin/requests", "slowest=3").second, R"({"requests":[],"asked":"slowest 3"})");
+  EXPECT_EQ(answer("/admin/requests", "alive=1000").second, R"({"requests":[],"asked":"alive 1000"})");
+  for (const char* query : {"slowest=0", "slowest=1001", "slowest=", "slowest=-1", "slowest=3x", "fastest=3",
+                            "slowest=3&x=1", "slowest", "alive", "alive=0", "alive=1001", "alive=3&slowest=3"})
     EXPECT_EQ(answer("/admin/requests", query).first, 400) << query;
 }
 

@@ -80,8 +80,9 @@ class FixedStatus final : public serve::StatusSource {
     if (request == RequestId(0xABC)) return R"({"id":"0000000000000abc"})";
     return std::nullopt;
   }
-  std::string slowest_requests_json(std::size_t most) const override {
-    return R"({"requests":[],"asked":)" + std::to_string(most) + "}";
+  std::string requests_json(serve::WhichRequests which, std::size_t most) const override {
+    const std::string asked = which == serve::WhichRequests::kAlive ? "alive " : "slowest ";
+    return R"({"requests":[],"asked":")" + asked + std::to_string(most) + R"("})";
   }
   void count_refusal(const RequestLabels& labels, ErrorCode reason) override {
     std::lock_guard lock(mutex_);

@@ -1,0 +1,42 @@
+#include "live_table.h"
+
+#include <gtest/gtest.h>
+
+namespace takt::app {
+namespace {
+
+constexpr const char* kHead =
+    "id               class      tenant       application  state              age     first      in  cached     out  "
+    "prefill   decode worst gap\n";
+
+// G10
+TEST(LiveTable, HasALineForEachRequestWithItsStateAndItsRates) {
+  const auto table = live_table(R"({"alive":3,"requests":[
+    {"id":"00000000000000ab","service_class":"chat","tenant":"family","application":"","state":"decode",
+     "total_seconds":2.5,"ttft_seconds":0.5,"prompt_tokens":100,"cached_tokens":64,"output_tokens":20,
+     "worst_gap":{"seconds":0.2,"at_seconds":1.0},
+     "spans":[{"state":"queued","from_seconds":0,"to_seconds":0.3},
+       {"state":"prefill","from_seconds":0.3,"to_seconds":0.5,"tokens":36},
+       {"state":"decode","from_seconds":0.5,"to_seconds":2.5,"tokens":20}]},
+    {"id":"00000000000000ac","service_class":"a-very-long-class","tenant":"","application":"app","state":"queued",
+     "total_seconds":0.25,"prompt_tokens":7,"queue":{"position":2,"starts_in_seconds":null},
+     "spans":[{"state":"queued","from_seconds":0,"to_seconds":0.25}]}]})");
+  ASSERT_TRUE(table);
+  EXPECT_EQ(*table,
+            "3 alive, the oldest 2: 1 decode, 1 queued\n" + std::string(kHead) +
+                "00000000000000ab chat       family       -            decode          2.50 s  500.0 ms     100      64"
+                "      20    180.0     10.0  200.0 ms\n"
+                "00000000000000ac a-very-lon -            app          queued #2     250.0 ms         -       7       0"
+                "       0        -        -         -\n");
+}
+
+TEST(LiveTable, OfNobodyItSaysSo) {
+  EXPECT_EQ(live_table(R"({"alive":0,"requests":[]})").value(), "0 alive\n" + std::string(kHead));
+}
+
+TEST(LiveTable, WhatIsNoObjectIsNotUnderstood) {
+  for (const char* body : {"", "[]", "nonsense"}) EXPECT_FALSE(live_table(body)) << body;
+}
+
+}  // namespace
+}  // namespace takt::app
