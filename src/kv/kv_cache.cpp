@@ -307,6 +307,7 @@ KvSnapshot KvCache::snapshot() const {
     view.block_tokens = group.info.block_tokens;
     view.free_count = group.pool.free_count();
     view.cached_count = group.pool.cached_count();
+    view.blocks.reserve(group.pool.size());
     for (std::uint32_t i = 0; i < group.pool.size(); ++i) {
       const BlockId block(i);
       const auto parent = group.index.parent_of(block);

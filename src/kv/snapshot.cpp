@@ -21,25 +21,34 @@ class RuleCheck {
   }
 
  private:
-  void fail(std::size_t group, std::string what) { broken_.push_back("group " + std::to_string(group) + ": " + what); }
+  void fail(std::size_t group, const std::string& what) {
+    broken_.push_back("group " + std::to_string(group) + ": " + what);
+  }
+  // The check runs after every step over every block: words are made for broken rules alone.
+  void fail_block(std::size_t group, std::size_t block, const char* what) {
+    fail(group, "block " + std::to_string(block) + what);
+  }
+  void fail_table(std::size_t group, const TableSnapshot& table, const std::string& what) {
+    fail(group, "sequence " + std::to_string(table.sequence.value) + what);
+  }
 
   void check_table(std::size_t g, const TableSnapshot& table, std::vector<std::uint32_t>& named) {
     const KvGroupSnapshot& group = snapshot_.groups[g];
-    const std::string who = "sequence " + std::to_string(table.sequence.value);
     const std::vector<BlockId>& blocks = table.blocks[g];
     if (std::uint64_t{table.computed} > std::uint64_t{group.block_tokens} * blocks.size()) {
-      fail(g, who + " has more computed tokens than its table reaches");
+      fail_table(g, table, " has more computed tokens than its table reaches");
     }
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       if (blocks[i].value >= group.blocks.size()) {
-        fail(g, who + " names a block that does not exist");
+        fail_table(g, table, " names a block that does not exist");
         continue;
       }
       ++named[blocks[i].value];
       const BlockSnapshot& block = group.blocks[blocks[i].value];
       if (!block.indexed) continue;
       const bool follows = i == 0 ? !block.has_parent : block.has_parent && block.parent == blocks[i - 1];
-      if (!follows) fail(g, who + " holds indexed block " + std::to_string(blocks[i].value) + " not behind its parent");
+      if (!follows)
+        fail_table(g, table, " holds indexed block " + std::to_string(blocks[i].value) + " not behind its parent");
     }
   }
 
@@ -49,25 +58,24 @@ class RuleCheck {
     std::uint32_t cached = 0;
     for (std::size_t i = 0; i < group.blocks.size(); ++i) {
       const BlockSnapshot& block = group.blocks[i];
-      const std::string who = "block " + std::to_string(i);
-      if (block.references != named[i]) fail(g, who + ": references differ from the tables that name it");
+      if (block.references != named[i]) fail_block(g, i, ": references differ from the tables that name it");
       switch (block.owner) {
         case BlockOwner::kFree:
           ++free;
-          if (block.indexed) fail(g, who + " is free and indexed");
+          if (block.indexed) fail_block(g, i, " is free and indexed");
           break;
         case BlockOwner::kReserved:
-          fail(g, who + " is reserved between steps");
+          fail_block(g, i, " is reserved between steps");
           break;
         case BlockOwner::kCommitted:
-          if (named[i] == 0) fail(g, who + " is committed and in no table");
+          if (named[i] == 0) fail_block(g, i, " is committed and in no table");
           break;
         case BlockOwner::kCached:
           ++cached;
-          if (!block.indexed) fail(g, who + " is cached and not indexed");
+          if (!block.indexed) fail_block(g, i, " is cached and not indexed");
           break;
       }
-      if (block.owner != BlockOwner::kCommitted && named[i] != 0) fail(g, who + " is in a table and not committed");
+      if (block.owner != BlockOwner::kCommitted && named[i] != 0) fail_block(g, i, " is in a table and not committed");
     }
     if (free != group.free_count) fail(g, "the free count is wrong");
     if (cached != group.cached_count) fail(g, "the cached count is wrong");

@@ -10,8 +10,8 @@ using testing::EngineHarness;
 using testing::letters;
 using testing::quick_script;
 
-std::vector<TokenId> alone(FakeScript script, std::uint64_t id, const std::vector<TokenId>& prompt) {
-  script.block_count = 4096;
+// The pool has room for one.
+std::vector<TokenId> alone(const FakeScript& script, std::uint64_t id, const std::vector<TokenId>& prompt) {
   EngineHarness h(script);
   EXPECT_TRUE(h.submit(id, prompt).ok());
   EXPECT_TRUE(h.run());

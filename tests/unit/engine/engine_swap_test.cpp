@@ -40,9 +40,7 @@ TimedStoreScript roomy_arena() {
 
 std::vector<TokenId> answer_alone(std::uint64_t id, const std::vector<TokenId>& prompt,
                                   std::optional<std::uint32_t> max_tokens) {
-  FakeScript script = small_pool();
-  script.block_count = 4096;
-  EngineHarness h(script);
+  EngineHarness h(small_pool());  // has room for one
   EXPECT_TRUE(h.submit(id, prompt, max_tokens).ok());
   EXPECT_TRUE(h.run());
   return h.events.tokens(id);
