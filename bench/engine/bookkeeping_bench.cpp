@@ -55,11 +55,7 @@ class Bookkeeping {
 
  private:
   void look_at_memory(TimePoint now) {
-    const CapacityView counts = kv_->capacity();
-    view_.geometry = counts.geometry;
-    view_.total = counts.total;
-    view_.free = counts.free;
-    view_.evictable = counts.evictable;
+    kv_->count_into(view_);
     view_.prefixes.clear();
     view_.tails.clear();
     for (const SequenceId id : scheduler_.queue_heads(now))

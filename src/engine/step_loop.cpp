@@ -182,11 +182,7 @@ StepOutcome StepLoop::nothing_planned(TimePoint now) {
 }
 
 void StepLoop::look_at_memory(TimePoint now) {
-  const CapacityView counts = parts_.kv.capacity();
-  view_.geometry = counts.geometry;
-  view_.total = counts.total;
-  view_.free = counts.free;
-  view_.evictable = counts.evictable;
+  parts_.kv.count_into(view_);
   view_.prefixes.clear();
   view_.tails.clear();
   for (const SequenceId id : scheduler_.queue_heads(now)) {

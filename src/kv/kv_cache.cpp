@@ -97,13 +97,17 @@ void KvCache::release_block(Group& group, BlockId block, const PrefixIndex::Idle
 
 CapacityView KvCache::capacity() const {
   CapacityView view;
+  count_into(view);
+  return view;
+}
+
+void KvCache::count_into(CapacityView& view) const {
   view.geometry = geometry_;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     view.total.blocks[g] = groups_[g].pool.size();
     view.free.blocks[g] = groups_[g].pool.free_count();
     view.evictable.blocks[g] = groups_[g].pool.cached_count();
   }
-  return view;
 }
 
 void KvCache::match_index(const Table& table, std::span<const TokenId> known, std::uint32_t limit, Match& match) const {

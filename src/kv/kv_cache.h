@@ -79,6 +79,8 @@ class KvCache {
 
   // Counts only; prefixes and tails are empty.
   CapacityView capacity() const;
+  // The same counts into a view that keeps its lists.
+  void count_into(CapacityView& view) const;
   // For a sequence with an empty table: what it could share. At least the last known token stays to be computed.
   CachedPrefix cached_prefix(SequenceId sequence, std::span<const TokenId> known) const;
   HeldTail held_tail(SequenceId sequence) const;

@@ -55,6 +55,20 @@ TEST(KvCache, AReservationThatIsNotCommittedGivesEverythingBack) {
   expect_rules_hold(*kv);
 }
 
+TEST(KvCache, CountsAreWrittenIntoAViewThatKeepsItsLists) {
+  auto kv = make({{4, 8, 0}});
+  kv->open(kA, {});
+  ASSERT_TRUE(compute(*kv, kA, tokens(10), 0, 10));
+  CapacityView view;
+  view.prefixes.push_back({kB, 4, {}});
+  kv->count_into(view);
+  EXPECT_EQ(view.total.blocks[0], 8U);
+  EXPECT_EQ(view.free.blocks[0], 5U);
+  EXPECT_EQ(view.geometry.alignment, kv->capacity().geometry.alignment);
+  ASSERT_EQ(view.prefixes.size(), 1U);
+  EXPECT_EQ(view.prefixes[0].sequence, kB);
+}
+
 TEST(KvCache, AReservationBeyondThePoolIsAnErrorAndLeavesNothingBehind) {
   auto kv = make({{4, 2, 0}});
   kv->open(kA, {});
