@@ -1,23 +1,14 @@
 #include "number_in.h"
 
-#include <array>
-#include <cstdio>
 #include <string>
 
+#include "base/message_number.h"
+
 namespace takt::app {
-namespace {
-
-std::string short_number(double value) {
-  std::array<char, 32> digits{};
-  std::snprintf(digits.data(), digits.size(), "%g", value);
-  return digits.data();
-}
-
-}  // namespace
 
 CLI::Validator number_in(double least, double most) {
-  const std::string from = short_number(least);
-  const std::string to = short_number(most);
+  const std::string from = message_number(least);
+  const std::string to = message_number(most);
   const auto check = [least, most, from, to](std::string& text) -> std::string {
     double value = 0.0;
     if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most) return {};

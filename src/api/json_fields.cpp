@@ -1,20 +1,15 @@
 #include "api/json_fields.h"
 
 #include <cmath>
-#include <cstdio>
 #include <limits>
+
+#include "base/message_number.h"
 
 namespace takt::api {
 
 namespace json = boost::json;
 
 namespace {
-
-std::string plain(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.10g", value);
-  return text;
-}
 
 std::string range_text(std::int64_t lowest, std::int64_t highest) {
   if (highest == std::numeric_limits<std::int64_t>::max()) return "of at least " + std::to_string(lowest);
@@ -55,7 +50,7 @@ std::string number_fault(const json::value& value, double lowest, double highest
     if (lost) return "is too close to 0: the smallest size other than 0 is 1.2e-38";
     if (real >= lowest && real <= highest) return {};
   }
-  return "must be a number from " + plain(lowest) + " to " + plain(highest) +
+  return "must be a number from " + message_number(lowest) + " to " + message_number(highest) +
          (value.is_number() ? "" : ", not " + std::string(kind_name(value)));
 }
 

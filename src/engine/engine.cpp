@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -10,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/message_number.h"
 #include "base/thread_name.h"
 #include "costmodel/linear_model.h"
 #include "engine/door.h"
@@ -28,19 +28,13 @@ namespace {
 // Work waits and nothing could be planned: look again this soon even without a command.
 constexpr Duration kDeferredPause = std::chrono::milliseconds(2);
 
-std::string bound_text(double number) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.10g", number);
-  return text;
-}
-
 // Keeps the first number that is out of its range.
 class RangeCheck {
  public:
   void operator()(const char* key, double value, double least, double most) {
     if (!first_.ok() || (value >= least && value <= most)) return;
     first_ = Error::invalid(
-        key, std::string(key) + " must be between " + bound_text(least) + " and " + bound_text(most) + ".");
+        key, std::string(key) + " must be between " + message_number(least) + " and " + message_number(most) + ".");
   }
   void operator()(const char* key, Duration value, Duration unit, std::int64_t least, std::int64_t most) {
     (*this)(key, to_seconds(value) / to_seconds(unit), static_cast<double>(least), static_cast<double>(most));
