@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/thread_name.h"
+#include "base/thread_priority.h"
 
 namespace takt {
 
@@ -30,6 +31,7 @@ Result<std::unique_ptr<ArenaStore>> ArenaStore::start(PageCodec pages, StagingBu
   if (const Status measured = store->measure(); !measured) return measured.error();
   store->thread_ = std::thread([raw = store.get()] {
     name_this_thread("takt-swap");
+    give_way_to_other_threads();  // a page may come later, a step may not
     raw->run();
   });
   return store;
