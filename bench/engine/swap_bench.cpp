@@ -90,6 +90,7 @@ class Watch final : public EventSink {
     for (const Event& event : events) {
       if (const auto* token = std::get_if<TokenSampled>(&event.what)) note(*token, event.at);
       if (const auto* lost = std::get_if<Preempted>(&event.what)) note(*lost);
+      if (const auto* taken = std::get_if<TailTaken>(&event.what)) note(*taken);
       if (const auto* step = std::get_if<StepCommitted>(&event.what)) note(*step);
       if (const auto* closed = std::get_if<Closed>(&event.what)) note(*closed, event.at);
     }
@@ -123,6 +124,12 @@ class Watch final : public EventSink {
     if (event.request != victim_) return;
     out_ = true;
     room_since_.reset();
+    swapped += event.swapped_tokens;
+    recomputed += event.dropped_tokens;
+  }
+  // More of it, while it is out.
+  void note(const TailTaken& event) {
+    if (event.request != victim_) return;
     swapped += event.swapped_tokens;
     recomputed += event.dropped_tokens;
   }

@@ -22,6 +22,12 @@ struct HeldTail {
   std::uint32_t exclusive_from = 0;  // aligned; every block behind it is held by this sequence alone
 };
 
+// Blocks of a sequence that those named before it in its class hold too.
+struct SharedBlocks {
+  SequenceId sequence;
+  GroupCounts blocks;
+};
+
 // Tokens of a sequence, from its computed ones on, that have been read from the arena and can be copied back now.
 struct SwapArrival {
   SequenceId sequence;
@@ -46,6 +52,9 @@ struct CapacityView {
   GroupCounts evictable;               // cached blocks that nobody refers to: they can be taken
   std::vector<CachedPrefix> prefixes;  // of the sequences that Scheduler::queue_heads() named
   std::vector<HeldTail> tails;  // of the sequences that Scheduler::holders() named; empty without memory pressure
+  // Of the sequences that Scheduler::members_of_limited_classes() named, those that share some: a class has a block
+  // once, however many of its members do.
+  std::vector<SharedBlocks> shared;
   SwapView swap;
 };
 

@@ -1,6 +1,8 @@
 // The events of one turn, published together.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <type_traits>
 #include <unordered_set>
 #include <utility>
@@ -25,8 +27,8 @@ class EventLog {
 
   // Room for so many events: adding them does not allocate.
   void reserve(std::size_t more) {
-    events_.reserve(events_.size() + more);
-    if (with_batch_) held_.reserve(held_.size() + more);
+    make_room(events_, more);
+    if (with_batch_) make_room(held_, more);
   }
 
   template <typename What>
@@ -67,6 +69,12 @@ class EventLog {
   StepPlan take_spare_plan() noexcept { return std::exchange(spare_plan_, {}); }
 
  private:
+  // Grows as a list does that is filled one by one.
+  static void make_room(std::vector<Event>& events, std::size_t more) {
+    const std::size_t wanted = events.size() + more;
+    if (wanted > events.capacity()) events.reserve(std::max(wanted, 2 * events.capacity()));
+  }
+
   template <typename Kind>
   static constexpr bool kBelongsToAnAnswer = std::is_same_v<Kind, TokenSampled> || std::is_same_v<Kind, PromptScored> ||
                                              std::is_same_v<Kind, ChoiceFinished> || std::is_same_v<Kind, Closed>;

@@ -1,11 +1,17 @@
 #include "engine/lifecycle.h"
 
 #include <algorithm>
+#include <exception>
 #include <functional>
 #include <string>
 #include <utility>
 
 namespace takt {
+
+// So short that to say it takes no memory.
+Error out_of_memory() {
+  return {ErrorCode::kUnavailable, "Out of memory.", {}};
+}
 
 namespace {
 
@@ -22,20 +28,52 @@ TimePoint deadline_of(const EngineRequest& request) {
   return request.arrival + wanted;
 }
 
+Accepted acceptance_of(const EngineRequest& request) {
+  return {request.id,      request.model,   request.labels,
+          request.targets, request.arrival, static_cast<std::uint32_t>(request.prompt.size()),
+          request.choices};
+}
+
+// A ChoiceFinished each, and Closed.
+std::size_t events_of_end(const EngineRequest& request) {
+  return std::size_t{request.choices} + 1;
+}
+
 }  // namespace
 
-void Lifecycle::accept(SubmitCommand command, TimePoint now) {
+void Lifecycle::accept(SubmitCommand& command, TimePoint now) {
   if (store_.find(command.request.id) != nullptr) {
     // Two requests of one name cannot be told apart in events; the caller broke the contract, and the first one goes
     // on.
     door_.leave(command.ticket, command.request.choices);
     return;
   }
-  RequestRecord& record = store_.add(std::move(command.request), std::move(command.ticket), command.limit_tokens, now);
+  Accepted accepted = acceptance_of(command.request);
+  events_.reserve(events_of_end(command.request) + 1);
+  const RequestRecord& record = store_.add(command.request, command.ticket, command.limit_tokens, now);
+  events_.add(now, std::move(accepted));
+  try {
+    enter_everywhere(record, now);
+  } catch (const std::exception&) {
+    end_request(record.request.id, FinishReason::kFailed, out_of_memory(), now);
+  }
+}
+
+void Lifecycle::refuse(SubmitCommand& command, const Error& error, TimePoint now) {
+  const EngineRequest& request = command.request;
+  Accepted accepted = acceptance_of(request);
+  events_.reserve(events_of_end(request) + 1);
+  events_.add(now, std::move(accepted));
+  for (std::uint32_t choice = 0; choice < request.choices; ++choice)
+    events_.add(now, ChoiceFinished{request.id, choice, FinishReason::kFailed, 0, error});
+  events_.add(now,
+              Closed{request.id, RequestPhase::kQueued, FinishReason::kFailed, request.sampling.seed, 0, 0, {}, 0});
+  door_.leave(command.ticket, request.choices);
+}
+
+void Lifecycle::enter_everywhere(const RequestRecord& record, TimePoint now) {
   const EngineRequest& request = record.request;
   const auto prompt_tokens = static_cast<std::uint32_t>(request.prompt.size());
-  events_.add(now, Accepted{request.id, request.model, request.labels, request.targets, request.arrival, prompt_tokens,
-                            request.choices});
   for (const SequenceRecord& s : record.sequences) {
     SequenceFacts facts;
     facts.id = s.id;
@@ -59,11 +97,12 @@ void Lifecycle::accept(SubmitCommand command, TimePoint now) {
       facts.siblings = request.choices - 1;
       facts.scores_prompt = request.prompt_logprobs;
       facts.expires_at = expiry_of(request);
+      kv.has_forks = request.choices > 1;
     } else {
       facts.leader = record.sequences[0].id;
       kv.source = facts.leader;
-      kv.shared_tokens = prompt_tokens;
     }
+    kv.shared_tokens = prompt_tokens;
     kv_.open(s.id, kv);
     scheduler_.add(facts, now);
     if (tape_ != nullptr) tape_->added(facts, request.id, s.choice, now);
@@ -139,14 +178,17 @@ void Lifecycle::end_all(const Error& error, TimePoint now) {
 void Lifecycle::end_choice(SequenceRecord& s, FinishReason reason, Error error, TimePoint now) {
   RequestRecord& record = *s.request;
   const RequestId request = record.request.id;
+  const bool natural_end = reason == FinishReason::kStop || reason == FinishReason::kLength;
+  events_.reserve(2);
+  if (natural_end) scheduler_.note_length(s.id);
+  // From here on nothing fails.
   const RequestPhase phase = record.phase();
   s.over = true;
   add_difference(record.waited, scheduler_.waited(s.id, now), WaitTimes{});
   record.preemptions += scheduler_.preemptions(s.id);
-  const bool natural_end = reason == FinishReason::kStop || reason == FinishReason::kLength;
-  if (natural_end) scheduler_.note_length(s.id);
+  const bool is_on_tape = tape_ != nullptr && scheduler_.knows(s.id);  // not where it found no memory on its way in
   scheduler_.remove(s.id, now);
-  if (tape_ != nullptr) tape_->removed(s.id, natural_end, now);
+  if (is_on_tape) tape_->removed(s.id, natural_end, now);
   swap_.release(s.id);
   kv_.close(s.id, natural_end ? SequenceEnd::kTurnEnded : SequenceEnd::kGone);
   close_in_executor(s);

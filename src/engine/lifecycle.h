@@ -16,6 +16,9 @@
 
 namespace takt {
 
+// Why a request ends for which there is no memory.
+Error out_of_memory();
+
 // All that must hear of a request's coming and going.
 struct LifecycleParts {
   Executor& executor;
@@ -38,7 +41,11 @@ class Lifecycle {
         swap_(parts.swap),
         tape_(parts.tape) {}
 
-  void accept(SubmitCommand command, TimePoint now);
+  // When it throws, the command is as it was and nobody has heard of it. A request for which some owner of its state
+  // has no memory is over, with the error.
+  void accept(SubmitCommand& command, TimePoint now);
+  // Ends a request that nobody has heard of. When it throws, the command is as it was.
+  void refuse(SubmitCommand& command, const Error& error, TimePoint now);
   void cancel(RequestId request, CancelCause cause, TimePoint now);
   void finish_choice(RequestId request, std::uint32_t choice, TimePoint now);
   // Ends requests that waited too long before any of their work is done.
@@ -61,6 +68,7 @@ class Lifecycle {
 
  private:
   std::uint32_t reserve_of(const RequestRecord& record) const;
+  void enter_everywhere(const RequestRecord& record, TimePoint now);
 
   Executor& executor_;
   KvCache& kv_;

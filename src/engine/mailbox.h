@@ -61,9 +61,9 @@ class Mailbox {
     closed_ = true;
   }
 
-  // Everything in order of arrival, without waiting for any.
+  // Everything in order of arrival, without waiting for any. Nothing while `into` still holds some: they go first.
   void take_all(std::vector<Command>& into) {
-    into.clear();
+    if (!into.empty()) return;
     const std::lock_guard lock(mutex_);
     into.swap(commands_);
   }

@@ -16,25 +16,33 @@ RequestPhase RequestRecord::phase() const {
   return decoding ? RequestPhase::kDecode : RequestPhase::kPrefill;
 }
 
-RequestRecord& SequenceStore::add(EngineRequest request, Door::Ticket ticket, std::uint32_t limit_tokens,
+RequestRecord& SequenceStore::add(EngineRequest& request, Door::Ticket& ticket, std::uint32_t limit_tokens,
                                   TimePoint now) {
   auto record = std::make_unique<RequestRecord>();
-  record->request = std::move(request);
-  record->ticket = std::move(ticket);
   record->limit_tokens = limit_tokens;
-  record->choices_left = record->request.choices;
-  record->sequences.resize(record->request.choices);
-  for (std::uint32_t choice = 0; choice < record->request.choices; ++choice) {
+  record->choices_left = request.choices;
+  record->sequences.resize(request.choices);
+  for (std::uint32_t choice = 0; choice < request.choices; ++choice) {
     SequenceRecord& s = record->sequences[choice];
     s.id = SequenceId(++last_sequence_);
     s.request = record.get();
     s.choice = choice;
-    s.seed = derive_seed(record->request.sampling.seed, choice);
-    s.known = record->request.prompt;
+    s.seed = derive_seed(request.sampling.seed, choice);
+    s.known = request.prompt;
     s.last_progress = now;
-    sequences_.emplace(s.id, &s);
   }
-  return *requests_.emplace(record->request.id, std::move(record)).first->second;
+  const auto place = requests_.emplace(request.id, nullptr).first;
+  try {
+    for (SequenceRecord& s : record->sequences) sequences_.emplace(s.id, &s);
+  } catch (...) {
+    for (const SequenceRecord& s : record->sequences) sequences_.erase(s.id);
+    requests_.erase(place);
+    throw;
+  }
+  record->request = std::move(request);
+  record->ticket = std::move(ticket);
+  place->second = std::move(record);
+  return *place->second;
 }
 
 void SequenceStore::erase(RequestId request) {

@@ -49,8 +49,9 @@ struct RequestRecord {
 
 class SequenceStore {
  public:
-  // Gives every choice its id. `request.choices` is at least 1.
-  RequestRecord& add(EngineRequest request, Door::Ticket ticket, std::uint32_t limit_tokens, TimePoint now);
+  // Gives every choice its id. `request.choices` is at least 1. Takes request and ticket; when it throws, both stay as
+  // they are, and so does the store.
+  RequestRecord& add(EngineRequest& request, Door::Ticket& ticket, std::uint32_t limit_tokens, TimePoint now);
   void erase(RequestId request);
 
   RequestRecord* find(RequestId request);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "base/log.h"
@@ -53,8 +54,7 @@ StepOutcome StepLoop::turn(std::vector<Command>& commands) noexcept {
   try {
     swap_.take_copying_time();  // of a turn that did not come to its step
     moves_.follow(now);
-    for (Command& command : commands) apply(command, now);
-    commands.clear();
+    apply_all(commands, now);
     if (stopped_) lifecycle_.end_all(shut_down(), now);
     if (drain_deadline_ && now >= *drain_deadline_) lifecycle_.end_all(shut_down(), now);
     lifecycle_.expire(now);
@@ -72,6 +72,7 @@ StepOutcome StepLoop::turn(std::vector<Command>& commands) noexcept {
     outcome = step_broke(Error::internal("A step failed for an unknown reason."), now);
   }
   parts_.board.note_executing(false);
+  if (outcome == StepOutcome::kNoWork && !commands.empty()) outcome = StepOutcome::kDeferred;
   if (outcome == StepOutcome::kDeferred || outcome == StepOutcome::kRetryable) note_idle(now);
   if (lifecycle_.store().empty()) idle_since_.reset();
   status_.write(tally_, fatal_, parts_.clock.now());
@@ -83,9 +84,37 @@ StepOutcome StepLoop::turn(std::vector<Command>& commands) noexcept {
   return outcome;
 }
 
+void StepLoop::apply_all(std::vector<Command>& commands, TimePoint now) noexcept {
+  auto command = commands.begin();
+  while (command != commands.end() && apply_or_refuse(*command, now)) ++command;
+  commands.erase(commands.begin(), command);
+}
+
+// False: nothing came of it, and it is to be tried again before all that came later.
+bool StepLoop::apply_or_refuse(Command& command, TimePoint now) noexcept {
+  bool helps_to_wait = false;
+  try {
+    apply(command, now);
+    return true;
+  } catch (const std::bad_alloc&) {
+    helps_to_wait = true;
+    spdlog::error("there is no memory for a command");
+  } catch (const std::exception& e) {
+    spdlog::error("a command failed: {}", e.what());
+  }
+  auto* submit = std::get_if<SubmitCommand>(&command);
+  if (submit == nullptr) return !helps_to_wait;
+  try {
+    lifecycle_.refuse(*submit, out_of_memory(), now);
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 void StepLoop::apply(Command& command, TimePoint now) {
   if (auto* submit = std::get_if<SubmitCommand>(&command)) {
-    lifecycle_.accept(std::move(*submit), now);
+    lifecycle_.accept(*submit, now);
   } else if (const auto* cancel = std::get_if<CancelCommand>(&command)) {
     lifecycle_.cancel(cancel->request, cancel->cause, now);
   } else if (const auto* finish = std::get_if<FinishChoiceCommand>(&command)) {
@@ -190,6 +219,9 @@ void StepLoop::look_at_memory(TimePoint now) {
     if (s != nullptr) view_.prefixes.push_back(parts_.kv.cached_prefix(id, s->known));
   }
   for (const SequenceId id : scheduler_.holders(view_)) view_.tails.push_back(parts_.kv.held_tail(id));
+  view_.shared.clear();
+  for (const std::vector<SequenceId>& members : scheduler_.members_of_limited_classes())
+    parts_.kv.count_shared(members, view_.shared);
   swap_.fill(view_.swap);
 }
 

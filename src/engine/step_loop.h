@@ -43,7 +43,8 @@ class StepLoop {
  public:
   StepLoop(StepLoopParts parts, const EngineOptions& options, const SchedulerOptions& effective);
 
-  // Applies the commands, then runs at most one step. Never throws.
+  // Applies the commands, then runs at most one step. Never throws. A command for which there is no memory stays, with
+  // those behind it, for the next turn; a request for which there is none is over, with the error.
   StepOutcome turn(std::vector<Command>& commands) noexcept;
 
   bool stopped() const { return stopped_; }                           // a StopCommand came
@@ -69,6 +70,8 @@ class StepLoop {
     Duration measured;
   };
 
+  void apply_all(std::vector<Command>& commands, TimePoint now) noexcept;
+  bool apply_or_refuse(Command& command, TimePoint now) noexcept;
   void apply(Command& command, TimePoint now);
   void reconfigure(const EngineOptions& options, TimePoint now);
   StepOutcome run_step(TimePoint now);

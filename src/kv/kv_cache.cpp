@@ -9,7 +9,8 @@ KvCache::Group::Group(const KvGroupInfo& group_info, BlockHasher hasher, double 
     : info(group_info),
       pool(group_info.block_count),
       index(group_info.block_count, group_info.block_tokens, std::move(hasher),
-            static_cast<std::uint32_t>(pinned_share * group_info.block_count)) {}
+            static_cast<std::uint32_t>(pinned_share * group_info.block_count)),
+      counted_in(group_info.block_count, 0) {}
 
 Result<std::unique_ptr<KvCache>> KvCache::create(std::vector<KvGroupInfo> groups, const KvOptions& options,
                                                  BlockHasher hasher) {
@@ -30,7 +31,10 @@ Result<std::unique_ptr<KvCache>> KvCache::create(std::vector<KvGroupInfo> groups
 }
 
 KvCache::KvCache(std::vector<KvGroupInfo> groups, const KvOptions& options, const BlockHasher& hasher)
-    : prefix_cache_(options.prefix_cache), linger_(options.linger), geometry_(block_geometry(groups)) {
+    : prefix_cache_(options.prefix_cache),
+      linger_(options.linger),
+      geometry_(block_geometry(groups)),
+      family_key_(fresh_hash_key().secret.front()) {
   groups_.reserve(groups.size());
   for (const KvGroupInfo& info : groups) groups_.emplace_back(info, hasher, options.pinned_share);
 }
@@ -49,10 +53,39 @@ void KvCache::tick(TimePoint now) noexcept {
 void KvCache::open(SequenceId sequence, const KvSequenceOptions& options) {
   Table table;
   table.options = options;
-  table.indexing = prefix_cache_ && options.use_prefix_cache;
+  table.may_index = table.indexing = prefix_cache_ && options.use_prefix_cache;
   table.blocks.resize(groups_.size());
   table.indexed_blocks.resize(groups_.size(), 0);
-  tables_.emplace(sequence, std::move(table));
+  const auto [place, is_new] = tables_.emplace(sequence, std::move(table));
+  if (is_new && !place->second.may_index) join_family(place->second, sequence);
+}
+
+// Forks that find no source any more, because it ended at once or their seats came late, find its prompt in the index,
+// in a scope that is theirs alone and ends with them. To others these are blocks that go first.
+void KvCache::join_family(Table& table, SequenceId sequence) {
+  std::optional<std::uint64_t> scope;
+  if (table.options.has_forks) scope = family_key_ ^ sequence.value;
+  if (table.options.source) {
+    const auto source = tables_.find(*table.options.source);
+    if (source != tables_.end() && source->second.is_of_family) scope = source->second.options.cache_scope;
+  }
+  if (!scope) return;
+  ++families_[*scope];
+  table.is_of_family = table.may_index = table.indexing = true;
+  table.options.cache_scope = *scope;
+  table.options.tier = Tier::kBatch;
+  table.options.pinned_tokens = 0;
+}
+
+void KvCache::leave_family(std::uint64_t scope) noexcept {
+  const auto family = families_.find(scope);
+  if (family == families_.end() || --family->second > 0) return;
+  families_.erase(family);
+  for (Group& group : groups_) {
+    for (std::uint32_t i = 0; i < group.pool.size(); ++i) {
+      if (group.index.forget(BlockId(i), scope)) group.pool.evict(BlockId(i));
+    }
+  }
 }
 
 void KvCache::close(SequenceId sequence, SequenceEnd end) noexcept {
@@ -62,7 +95,10 @@ void KvCache::close(SequenceId sequence, SequenceEnd end) noexcept {
       end == SequenceEnd::kTurnEnded && it->second.options.tier == Tier::kRealtime && linger_ > Duration::zero();
   const TimePoint linger_until = lingers ? now_ + linger_ : TimePoint::min();
   for (std::size_t g = 0; g < groups_.size(); ++g) shrink(it->second, g, 0, linger_until);
+  const bool was_of_family = it->second.is_of_family;
+  const std::uint64_t scope = it->second.options.cache_scope;
   tables_.erase(it);
+  if (was_of_family) leave_family(scope);
 }
 
 void KvCache::truncate(SequenceId sequence, std::uint32_t keep_tokens) noexcept {
@@ -73,7 +109,7 @@ void KvCache::truncate(SequenceId sequence, std::uint32_t keep_tokens) noexcept 
   for (std::size_t g = 0; g < groups_.size(); ++g) shrink(table, g, keep.blocks[g]);
   table.computed = std::min(table.computed, keep_tokens);
   // An emptied table may start over behind any prefix.
-  if (keep_tokens == 0) table.indexing = prefix_cache_ && table.options.use_prefix_cache;
+  if (keep_tokens == 0) table.indexing = table.may_index;
 }
 
 void KvCache::shrink(Table& table, std::size_t group, std::size_t keep_blocks, TimePoint linger_until) noexcept {
@@ -172,7 +208,7 @@ CachedPrefix KvCache::cached_prefix(SequenceId sequence, std::span<const TokenId
 
 // By the first group that lacks the block behind what was found.
 PrefixMiss KvCache::why_missed(const Table& table, const Match& match, std::span<const TokenId> known) const {
-  if (!table.indexing) return PrefixMiss::kOff;
+  if (!table.indexing || table.is_of_family) return PrefixMiss::kOff;
   if (match.tokens + geometry_.alignment >= known.size()) return PrefixMiss::kNone;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     const Group& group = groups_[g];
@@ -211,6 +247,25 @@ HeldTail KvCache::held_tail(SequenceId sequence) const {
     tail.exclusive_from = std::max(tail.exclusive_from, geometry_.align_down(from + geometry_.alignment - 1));
   }
   return tail;
+}
+
+// Whoever refers to a block refers to those before it: what is shared comes first in a table.
+void KvCache::count_shared(std::span<const SequenceId> sequences, std::vector<SharedBlocks>& shared) const {
+  ++counts_;
+  for (const SequenceId sequence : sequences) {
+    const auto it = tables_.find(sequence);
+    if (it == tables_.end()) continue;
+    SharedBlocks of_sequence{sequence, {}};
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      for (const BlockId block : it->second.blocks[g]) {
+        if (groups_[g].pool.references(block) < 2) break;
+        std::uint32_t& counted_in = groups_[g].counted_in[block.value];
+        if (counted_in == counts_) ++of_sequence.blocks.blocks[g];
+        counted_in = counts_;
+      }
+    }
+    if (!of_sequence.blocks.none()) shared.push_back(of_sequence);
+  }
 }
 
 std::optional<BlockId> KvCache::take_block(Group& group) noexcept {
@@ -285,7 +340,8 @@ void KvCache::index_full_blocks(Table& table, std::size_t g, std::span<const Tok
   Group& group = groups_[g];
   const std::uint32_t size = group.info.block_tokens;
   std::uint32_t& indexed = table.indexed_blocks[g];
-  while (table.indexing && (indexed + 1) * size <= table.computed) {
+  const std::uint32_t most = table.is_of_family ? table.options.shared_tokens : table.computed;
+  while (table.indexing && (indexed + 1) * size <= std::min(table.computed, most)) {
     BlockId& block = table.blocks[g][indexed];
     const std::optional<BlockId> parent = indexed == 0 ? std::nullopt : std::optional(table.blocks[g][indexed - 1]);
     const auto result =

@@ -30,9 +30,12 @@ struct KvSequenceOptions {
   // A fork: its first `shared_tokens` known tokens are those of `source`, whose blocks it may share while they are
   // there.
   std::optional<SequenceId> source;
-  std::uint32_t shared_tokens = 0;
+  std::uint32_t shared_tokens = 0;  // of a source: those that its forks share
   Tier tier = Tier::kRealtime;      // whose blocks stay longer in the prefix cache
   std::uint32_t pinned_tokens = 0;  // the whole blocks of so many tokens from the start are pinned
+  // Others are opened with it as their source. They share its prompt also when it is gone and the prefix cache is off;
+  // then nobody else finds it.
+  bool has_forks = false;
 };
 
 // Whether a conversation is likely to go on from where a sequence ended.
@@ -84,6 +87,9 @@ class KvCache {
   // For a sequence with an empty table: what it could share. At least the last known token stays to be computed.
   CachedPrefix cached_prefix(SequenceId sequence, std::span<const TokenId> known) const;
   HeldTail held_tail(SequenceId sequence) const;
+  // Of sequences that are counted together: the blocks of each that one before it holds too, appended. Those that have
+  // none are left out.
+  void count_shared(std::span<const SequenceId> sequences, std::vector<SharedBlocks>& shared) const;
   // Its block table in one group, valid until it changes.
   std::span<const BlockId> table(SequenceId sequence, GroupId group) const;
   // Why no more of its tokens were found when the sequence took its first blocks.
@@ -105,12 +111,15 @@ class KvCache {
     KvGroupInfo info;
     BlockPool pool;
     PrefixIndex index;
+    mutable std::vector<std::uint32_t> counted_in;  // by block: the last count of shared ones that met it
   };
   struct Table {
     KvSequenceOptions options;
     std::uint32_t computed = 0;
     bool was_attached = false;  // it has looked for a prefix before: finding its own blocks again is no hit
     PrefixMiss miss = PrefixMiss::kNone;
+    bool is_of_family = false;  // its prompt alone is in the index, for its family
+    bool may_index = true;
     bool indexing = true;  // false after a digest collision: what follows has no parent to be chained to
     std::vector<std::vector<BlockId>> blocks;   // per group
     std::vector<std::uint32_t> indexed_blocks;  // per group: leading blocks that are in the index
@@ -128,6 +137,8 @@ class KvCache {
   };
 
   KvCache(std::vector<KvGroupInfo> groups, const KvOptions& options, const BlockHasher& hasher);
+  void join_family(Table& table, SequenceId sequence);
+  void leave_family(std::uint64_t scope) noexcept;
   void match_index(const Table& table, std::span<const TokenId> known, std::uint32_t limit, Match& match) const;
   void match_source(const Table& table, std::uint32_t limit, Match& match) const;
   // Valid until the next call.
@@ -147,7 +158,10 @@ class KvCache {
   BlockGeometry geometry_;
   std::vector<Group> groups_;
   std::unordered_map<SequenceId, Table> tables_;
+  const std::uint64_t family_key_;
+  std::unordered_map<std::uint64_t, std::uint32_t> families_;  // their members, by scope
   // Kept for their memory: what is done for every step allocates nothing.
+  mutable std::uint32_t counts_ = 0;  // of shared blocks
   mutable Match found_;
   mutable Match indexed_;
   std::vector<Before> before_;

@@ -185,13 +185,8 @@ PrefixIndex::Order& PrefixIndex::first_to_go() noexcept {
   return too_many && *pinned_order_.begin() < *ordinary_.begin() ? pinned_order_ : ordinary_;
 }
 
-std::optional<BlockId> PrefixIndex::evict_one(TimePoint now) noexcept {
-  end_lingering(now);
-  Order& order = first_to_go();
-  if (order.empty()) return std::nullopt;
-  Node& node = *order.begin();
+void PrefixIndex::take_out(Node& node) noexcept {
   unlink_from_bucket(node);
-  evicted_[node.digest.low & (evicted_.size() - 1)] = node.digest;
   --count_of(node);
   stop_lingering(node);
   node.indexed = false;
@@ -203,7 +198,23 @@ std::optional<BlockId> PrefixIndex::evict_one(TimePoint now) noexcept {
     --parent.children;
     update_place(parent);
   }
+}
+
+std::optional<BlockId> PrefixIndex::evict_one(TimePoint now) noexcept {
+  end_lingering(now);
+  Order& order = first_to_go();
+  if (order.empty()) return std::nullopt;
+  Node& node = *order.begin();
+  evicted_[node.digest.low & (evicted_.size() - 1)] = node.digest;
+  take_out(node);
   return BlockId(node.block);
+}
+
+bool PrefixIndex::forget(BlockId block, std::uint64_t scope) noexcept {
+  Node& node = nodes_[block.value];
+  if (!node.indexed || !node.idle || node.scope != scope) return false;
+  take_out(node);
+  return true;
 }
 
 }  // namespace takt

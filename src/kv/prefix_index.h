@@ -81,6 +81,10 @@ class PrefixIndex {
   // Takes the first idle leaf in the order of eviction out of the index.
   std::optional<BlockId> evict_one(TimePoint now) noexcept;
 
+  // Takes the block out if it is idle and of the scope. For whole scopes: none of it is in a table any more, and all
+  // others of it are taken out too.
+  bool forget(BlockId block, std::uint64_t scope) noexcept;
+
   // Why the search for `tokens` behind `parent` finds nothing.
   PrefixMiss why_missing(std::optional<BlockId> parent, std::uint64_t scope, std::span<const TokenId> tokens) const;
 
@@ -129,6 +133,7 @@ class PrefixIndex {
   Order& first_to_go() noexcept;
   Order& order_of(Place place);
   void unlink_from_bucket(const Node& node) noexcept;
+  void take_out(Node& node) noexcept;
   std::uint32_t& bucket_of(const BlockDigest& digest) { return buckets_[digest.low & (buckets_.size() - 1)]; }
 
   const std::uint32_t block_tokens_;

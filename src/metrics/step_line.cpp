@@ -214,6 +214,12 @@ void read_view(const json::object& line, CapacityView& view, const TapeState& st
       view.tails.push_back({SequenceId(to<std::uint64_t>(numbers[0])), to<std::uint32_t>(numbers[1])});
     }
   }
+  if (const auto* shared = find(line, "sh")) {
+    for (const json::value& item : list(*shared, 0)) {
+      const json::array& numbers = list(item, 2);
+      view.shared.push_back({SequenceId(to<std::uint64_t>(numbers[0])), counts(numbers[1])});
+    }
+  }
 }
 
 void read_swap_view(const json::object& line, SwapView& view, const TapeState& state) {

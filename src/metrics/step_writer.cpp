@@ -344,6 +344,13 @@ void StepWriter::view(std::string& out, const CapacityView& view) const {
   });
   put_items(out, "t", view.tails,
             [&](const HeldTail& tail) { put_list(out, tail.sequence.value, tail.exclusive_from); });
+  put_items(out, "sh", view.shared, [&](const SharedBlocks& shared) {
+    out += '[';
+    put(out, shared.sequence.value);
+    out += ',';
+    put_counts(out, shared.blocks);
+    out += ']';
+  });
   const SwapView& swap = view.swap;
   const SwapView& last = state_.swap;
   if (swap.total_pages > 0 && (swap.free_pages != last.free_pages || swap.out_pages != last.out_pages ||

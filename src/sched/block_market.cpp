@@ -75,13 +75,23 @@ BlockMarket::Holder* BlockMarket::lowest_holder(const ScheduledSequence& taker, 
   return lowest;
 }
 
-void BlockMarket::drop_tail(Holder& holder, const ScheduledSequence& taker, const GroupCounts& wanted) {
+// Of its computed tokens that it would still give up with `keep`.
+std::uint32_t BlockMarket::computed_pages(const Holder& holder, std::uint32_t keep) const {
+  const std::uint32_t computed = holder.sequence->computed;
+  return view_.geometry.pages_for(std::min(holder.keep, computed) - std::min(keep, computed));
+}
+
+void BlockMarket::drop_tail(Holder& holder, const ScheduledSequence& taker, const GroupCounts& wanted,
+                            std::uint32_t most_pages) {
   const BlockGeometry& geometry = view_.geometry;
   const GroupCounts held = geometry.blocks_for(holder.keep);
   std::uint32_t keep = holder.keep;
   while (keep > holder.exclusive_from && !wanted.within(available_ + (held - geometry.blocks_for(keep)))) {
-    keep = std::max(holder.exclusive_from, geometry.align_down(keep - 1));
+    const std::uint32_t less = std::max(holder.exclusive_from, geometry.align_down(keep - 1));
+    if (computed_pages(holder, less) > most_pages) break;
+    keep = less;
   }
+  if (copies_left_ != kAnyNumber) copies_left_ -= std::min(copies_left_, computed_pages(holder, keep));
   const ScheduledSequence& s = *holder.sequence;
   book_.lost_blocks(s.lane, s.facts.tier, held - geometry.blocks_for(keep));
   if (s.state == SequenceState::kRunning && !holder.dropped) book_.lost_seat(s.lane, s.facts.tier);
@@ -97,10 +107,29 @@ void BlockMarket::close_from(Tier tier) {
   closed_from_ = closed_from_ ? std::min(*closed_from_, tier) : tier;
 }
 
+// No stream stands still for what a lower tier is owed: before one loses its place, that gives.
+BlockMarket::Holder* BlockMarket::victim_of_running(const ScheduledSequence& taker) {
+  Holder* lowest = lowest_holder(taker, true, false);
+  const auto is_stream = [&](const Holder& holder) {
+    const ScheduledSequence& s = *holder.sequence;
+    return s.facts.tier == taker.facts.tier && s.state == SequenceState::kRunning && !holder.dropped;
+  };
+  if (!may_preempt_ || (lowest != nullptr && !is_stream(*lowest))) return lowest;
+  Holder* owed = nullptr;
+  for (Holder& holder : holders_) {
+    const ScheduledSequence& s = *holder.sequence;
+    const bool runs = s.state == SequenceState::kRunning && !holder.dropped && !holder.pinned;
+    if (!runs || s.facts.tier <= taker.facts.tier || holder.keep <= holder.exclusive_from) continue;
+    if (book_.blocks_are_reserved(s.lane)) continue;
+    if (owed == nullptr || ranks_below(s, *owed->sequence)) owed = &holder;
+  }
+  return owed != nullptr ? owed : lowest;
+}
+
 bool BlockMarket::take_for_running(const ScheduledSequence& taker, const GroupCounts& need) {
   while (!need.within(available_)) {
     close_from(taker.facts.tier);
-    Holder* victim = lowest_holder(taker, true, false);
+    Holder* victim = victim_of_running(taker);
     if (victim == nullptr) return false;
     drop_tail(*victim, taker, need);
   }
@@ -143,7 +172,8 @@ bool BlockMarket::take_for_waiting(const ScheduledSequence& taker, const GroupCo
       victim->in_favour_of = taker.facts.tier;
       continue;
     }
-    drop_tail(*victim, taker, wanted);
+    if (copies_left_ == 0 && computed_pages(*victim, victim->exclusive_from) > 0) return false;
+    drop_tail(*victim, taker, wanted, copies_left_);
   }
   available_ -= need;
   return true;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory_resource>
 #include <optional>
 #include <vector>
@@ -27,9 +28,13 @@ class BlockMarket {
   bool take_free(const GroupCounts& need);
   // Takes `need` and leaves `spare` free, dropping tails of waiting sequences, and of running ones of lower tiers. When
   // that is not enough, nobody gives up anything, but with `last_resort`: then a waiting sequence gives up its shared
-  // blocks too (they come free when the last sharer has).
+  // blocks too (they come free when the last sharer has). False too when more would leave than limit_copies() allows:
+  // what could leave is dropped, and the next plan goes on from there.
   bool take_for_waiting(const ScheduledSequence& taker, const GroupCounts& need, const GroupCounts& spare,
                         bool last_resort);
+
+  // Of computed tokens, so many pages at most are taken in this plan for sequences that wait. Without: any number.
+  void limit_copies(std::uint32_t pages) { copies_left_ = pages; }
 
   // `claimant`'s class asks for `need` of its reserve: tails of borrowers are dropped as far as that is not there,
   // those of lower tiers first, then those of other classes of its tier that hold more than their own reserve. What
@@ -81,6 +86,8 @@ class BlockMarket {
     GroupCounts blocks;
   };
 
+  static constexpr std::uint32_t kAnyNumber = std::numeric_limits<std::uint32_t>::max();
+
   bool may_take(const ScheduledSequence& taker, const Holder& holder, bool from_running) const;
   bool has_borrowed_from(const ScheduledSequence& claimant, const Holder& holder) const;
   Holder* newest_borrower(const ScheduledSequence& claimant);
@@ -89,7 +96,10 @@ class BlockMarket {
   const Holder* seat_victim(const ScheduledSequence& taker, bool own_tier) const;
   Holder* lowest_holder(const ScheduledSequence& taker, bool from_running, bool with_shared);
   bool put_out(const ScheduledSequence& taker, bool own_tier);
-  void drop_tail(Holder& holder, const ScheduledSequence& taker, const GroupCounts& wanted);
+  Holder* victim_of_running(const ScheduledSequence& taker);
+  void drop_tail(Holder& holder, const ScheduledSequence& taker, const GroupCounts& wanted,
+                 std::uint32_t most_pages = kAnyNumber);
+  std::uint32_t computed_pages(const Holder& holder, std::uint32_t keep) const;
   template <typename Is>
   std::size_t place_where(Is is) const;
   std::size_t place_of(const ScheduledSequence& sequence) const;
@@ -103,6 +113,7 @@ class BlockMarket {
   std::pmr::vector<Kept> kept_;         // not in `available_`
   const bool may_preempt_;
   LimitBook& book_;
+  std::uint32_t copies_left_ = kAnyNumber;
   std::optional<Tier> closed_from_;  // this tier and those below
 };
 

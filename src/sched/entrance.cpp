@@ -4,6 +4,8 @@
 #include <bitset>
 #include <limits>
 
+#include "sched/admission.h"
+
 namespace takt {
 
 namespace {
@@ -39,25 +41,23 @@ void Entrance::let_in(Tier tier, std::pmr::vector<Prompt>& prompts) {
 WaitReason Entrance::let_in_resuming(Tier tier, std::pmr::vector<Prompt>& prompts) {
   std::uint32_t looked_at = 0;
   WaitReason first = WaitReason::kNone;
-  bool swapped_out = false;
-  std::bitset<kMostClasses + 1> without_seat;  // lanes: who is behind in one finds no seat either
+  WaitReason passed = WaitReason::kNone;       // of one that holds up nobody
+  std::bitset<kMostClasses + 1> without_seat;  // lanes: who is behind in one finds none either, or the same ceiling
   for (const ScheduledSequence& s : places_.of(tier).resuming) {
-    if (without_seat.test(s.lane)) {
-      ++looked_at;
-      continue;
-    }
-    const WaitReason reason = obstacle(s, looked_at++, prompts);
+    if (without_seat.test(s.lane)) continue;
+    const WaitReason reason = obstacle(s, looked_at, prompts);
     note_kept_out(s, reason);
-    if (reason == WaitReason::kSwappedOut) {  // it has its place, and holds up nobody
-      swapped_out = true;
+    if (reason == WaitReason::kSwappedOut || holds_up_nobody_) {  // the former has its place
+      passed = reason;
       continue;
     }
     if (first == WaitReason::kNone) first = reason;
     if (reason == WaitReason::kTierCeiling) of(tier).close(s.lane, reason);
-    if (reason == WaitReason::kSeat) without_seat.set(s.lane);
+    if (reason == WaitReason::kSeat || reason == WaitReason::kTierCeiling) without_seat.set(s.lane);
     if (reason != WaitReason::kNone && !leaves_others_alone(reason)) break;
   }
-  return first == WaitReason::kNone && swapped_out ? WaitReason::kSwappedOut : first;
+  resuming_hold_up_ = first != WaitReason::kNone && first != WaitReason::kTierCeiling;
+  return first == WaitReason::kNone ? passed : first;
 }
 
 void Entrance::let_in_unstarted(Tier tier, std::pmr::vector<Prompt>& prompts) {
@@ -67,17 +67,20 @@ void Entrance::let_in_unstarted(Tier tier, std::pmr::vector<Prompt>& prompts) {
   }
   // Preempted work resumes before unstarted work, but for what is reserved for somebody.
   const WaitReason resuming = of(tier).resuming;
-  const bool only_entitled =
-      resuming != WaitReason::kNone && resuming != WaitReason::kTierCeiling && resuming != WaitReason::kSwappedOut;
   std::uint32_t looked_at = 0;
   while (const ScheduledSequence* s = tools_.walk.next()) {
     const bool is_entitled = is_about_class(resuming) && tools_.book.is_entitled_to_seat(s->lane);
-    const bool may_try = !only_entitled || is_entitled || tools_.market.keeps_for(s->lane);
-    const WaitReason reason = may_try ? obstacle(*s, looked_at++, prompts) : resuming;
+    const bool may_try = !resuming_hold_up_ || is_entitled || tools_.market.keeps_for(s->lane);
+    const WaitReason reason = may_try ? obstacle(*s, looked_at, prompts) : resuming;
     note_kept_out(*s, reason);
     if (reason == WaitReason::kNone) {
       prompts.back().urgent = tools_.walk.is_urgent();
       tools_.walk.take();
+      continue;
+    }
+    if (may_try && holds_up_nobody_) {
+      of(tier).close(s->lane, reason);
+      tools_.walk.pass();
       continue;
     }
     if (!leaves_others_alone(reason)) return close_all(tier, reason);
@@ -108,9 +111,11 @@ void Entrance::close_all(Tier tier, WaitReason reason) {
   for (std::size_t lane = 0; lane < of(tier).unstarted.size(); ++lane) of(tier).close(lane, reason);
 }
 
-// Lets the sequence in, or says what holds it up.
-WaitReason Entrance::obstacle(const ScheduledSequence& s, std::uint32_t looked_at, std::pmr::vector<Prompt>& prompts) {
+// Lets the sequence in, or says what holds it up. `looked_at`: those of the queue whose blocks were looked at; what its
+// class's ceiling holds up, or who finds no seat, is none of them and costs the other classes nothing.
+WaitReason Entrance::obstacle(const ScheduledSequence& s, std::uint32_t& looked_at, std::pmr::vector<Prompt>& prompts) {
   const auto t = index_of(s.facts.tier);
+  holds_up_nobody_ = false;
   if (first_in_line_ == nullptr) first_in_line_ = &s;
   // A preemption that was made for a waiting one keeps what it gave.
   if (tools_.market.closed_to(s.facts.tier) && !tools_.market.keeps_for(s.lane)) return WaitReason::kPreemption;
@@ -118,8 +123,10 @@ WaitReason Entrance::obstacle(const ScheduledSequence& s, std::uint32_t looked_a
   if (!tools_.beat.leaves_time_for(s)) return WaitReason::kStepTime;
   Seat seat = Seat::kFree;
   if (const WaitReason reason = seat_obstacle(s, seat); reason != WaitReason::kNone) return reason;
-  if (looked_at == options_.lookahead) return short_of_blocks_ ? WaitReason::kBlocks : WaitReason::kStepTime;
   const AdmissionNeeds needs = needs_of(s, options_, view_);
+  if (tools_.book.blocks_are_above_ceiling(s.lane, needs.blocks)) return WaitReason::kTierCeiling;
+  if (looked_at == options_.lookahead) return short_of_blocks_ ? WaitReason::kBlocks : WaitReason::kStepTime;
+  ++looked_at;
   if (const WaitReason reason = block_obstacle(s, needs, seat); reason != WaitReason::kNone) return reason;
   if (s.is_swapped()) {
     take_place(s, needs);
@@ -144,9 +151,20 @@ WaitReason Entrance::seat_obstacle(const ScheduledSequence& s, Seat& seat) const
   return seats_left_ > 0 ? WaitReason::kTierCeiling : WaitReason::kSeat;
 }
 
-WaitReason Entrance::wait_for_blocks() {
-  short_of_blocks_ = true;
+// What waits for blocks holds back those behind it, of lower tiers too, or it would wait for ever. But for who could
+// not enter if all of them stayed away.
+WaitReason Entrance::wait_for_blocks(const ScheduledSequence& s, const AdmissionNeeds& needs) {
+  holds_up_nobody_ = !fits_beside_reserves(s, needs);
+  short_of_blocks_ = short_of_blocks_ || !holds_up_nobody_;
   return WaitReason::kBlocks;
+}
+
+// Whether it will find room when all have ended but those who use what is reserved for them.
+bool Entrance::fits_beside_reserves(const ScheduledSequence& s, const AdmissionNeeds& needs) const {
+  const GroupCounts others = tools_.book.reserves_in_use(s.lane, s.facts.tier);
+  if (others.none()) return true;
+  const GroupCounts watermark = watermark_blocks(view_.total, options_.watermark);
+  return (view_.geometry.blocks_for(needs.cover) + watermark + others).within(view_.total);
 }
 
 // Blocks that must stay free when it enters: for the growth of those who run, and what is set aside for others.
@@ -163,21 +181,20 @@ GroupCounts Entrance::spare_beside(const ScheduledSequence& s, const AdmissionNe
 // Takes the blocks, and the seat where it is another's: nobody is put out of one in vain.
 WaitReason Entrance::block_obstacle(const ScheduledSequence& s, const AdmissionNeeds& needs, Seat seat) {
   const LimitBook& book = tools_.book;
-  if (book.blocks_are_above_ceiling(s.lane, needs.blocks)) return WaitReason::kTierCeiling;
   const bool is_entitled = book.is_entitled_to_blocks(s.lane, s.facts.tier, needs.blocks);
-  // What waits for blocks holds back those behind it, of lower tiers too, or it would wait for ever.
   if (short_of_blocks_ && !is_entitled) return WaitReason::kBlocks;
   const bool are_kept = tools_.market.has_kept(s, needs.blocks);
-  if (!are_kept && tools_.market.is_settled(s)) return wait_for_blocks();
+  if (!are_kept && tools_.market.is_settled(s)) return wait_for_blocks(s, needs);
   const bool alone = places_.running.empty() && admitted_ == 0;
   const GroupCounts spare = alone || are_kept ? GroupCounts{} : spare_beside(s, needs, is_entitled);
   if (seat == Seat::kOfAnother) {
-    if (!are_kept && !tools_.market.are_in_reach_with_seat(s, needs.blocks + spare)) return wait_for_blocks();
+    if (!are_kept && !tools_.market.are_in_reach_with_seat(s, needs.blocks + spare)) return wait_for_blocks(s, needs);
     tools_.market.take_seat(s);
     ++seats_left_;
   }
   if (tools_.market.take_kept(s, needs.blocks)) return WaitReason::kNone;
-  return tools_.market.take_for_waiting(s, needs.blocks, spare, alone) ? WaitReason::kNone : wait_for_blocks();
+  const bool has_blocks = tools_.market.take_for_waiting(s, needs.blocks, spare, alone);
+  return has_blocks ? WaitReason::kNone : wait_for_blocks(s, needs);
 }
 
 void Entrance::admit(const ScheduledSequence& s, const AdmissionNeeds& needs, std::pmr::vector<Prompt>& prompts) {

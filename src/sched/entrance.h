@@ -89,12 +89,13 @@ class Entrance {
   void close_all(Tier tier, WaitReason reason);
   bool leaves_others_alone(WaitReason reason) const;
   void note_kept_out(const ScheduledSequence& sequence, WaitReason reason);
-  WaitReason obstacle(const ScheduledSequence& sequence, std::uint32_t looked_at, std::pmr::vector<Prompt>& prompts);
+  WaitReason obstacle(const ScheduledSequence& sequence, std::uint32_t& looked_at, std::pmr::vector<Prompt>& prompts);
   // Where its seat would come from.
   enum class Seat : std::uint8_t { kFree, kOfAnother };
   WaitReason seat_obstacle(const ScheduledSequence& sequence, Seat& seat) const;
   WaitReason block_obstacle(const ScheduledSequence& sequence, const AdmissionNeeds& needs, Seat seat);
-  WaitReason wait_for_blocks();
+  WaitReason wait_for_blocks(const ScheduledSequence& sequence, const AdmissionNeeds& needs);
+  bool fits_beside_reserves(const ScheduledSequence& sequence, const AdmissionNeeds& needs) const;
   GroupCounts spare_beside(const ScheduledSequence& sequence, const AdmissionNeeds& needs, bool is_entitled) const;
   void admit(const ScheduledSequence& sequence, const AdmissionNeeds& needs, std::pmr::vector<Prompt>& prompts);
   void take_place(const ScheduledSequence& sequence, const AdmissionNeeds& needs);
@@ -110,6 +111,8 @@ class Entrance {
   MostRunning most_running_;
   bool short_of_blocks_ = false;
   bool waits_for_arena_ = false;
+  bool holds_up_nobody_ = false;   // the one that was looked at last: it waits for blocks that others use by right
+  bool resuming_hold_up_ = false;  // those of the tier hold up its unstarted ones
   const ScheduledSequence* first_in_line_ = nullptr;
   std::array<TierReasons, kTiers.size()> reasons_;
 };

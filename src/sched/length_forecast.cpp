@@ -11,6 +11,7 @@ constexpr double kQuantile = 0.8;
 }  // namespace
 
 void LengthForecast::observe(std::uint32_t tokens) {
+  sorted_.reserve(kKept);  // both lists have it, or none
   if (recent_.size() == kKept) {
     sorted_.erase(std::lower_bound(sorted_.begin(), sorted_.end(), recent_.front()));
     recent_.pop_front();

@@ -22,6 +22,13 @@ GroupCounts larger(GroupCounts a, const GroupCounts& b) {
   return a;
 }
 
+// Of its blocks, those that are another one's of its class already.
+GroupCounts counted_before(const CapacityView& view, SequenceId sequence) {
+  const auto shared = std::find_if(view.shared.begin(), view.shared.end(),
+                                   [&](const SharedBlocks& s) { return s.sequence == sequence; });
+  return shared == view.shared.end() ? GroupCounts{} : shared->blocks;
+}
+
 bool has_batch_work(const SequencePlaces& places, std::size_t lane) {
   const TierQueues& batch = places.of(Tier::kBatch);
   const auto& lanes = batch.starting.lanes();
@@ -74,7 +81,7 @@ void LimitBook::open(const SchedulerOptions& options, const CapacityView& view, 
   seats_ = {};
   blocks_ = {};
   set_limits(options, view);
-  count(places, view.geometry);
+  count(places, view);
   floor_ = {};
   if (owed_to_batch.seats == 0) return;
   const double share = batch_share(options, places);
@@ -100,10 +107,10 @@ void LimitBook::set_limits(const SchedulerOptions& options, const CapacityView& 
   }
 }
 
-void LimitBook::count(const SequencePlaces& places, const BlockGeometry& geometry) {
+void LimitBook::count(const SequencePlaces& places, const CapacityView& view) {
   const auto holds = [&](const ScheduledSequence& s) {
     if (s.cover == 0) return;
-    const GroupCounts blocks = geometry.blocks_for(s.cover);
+    const GroupCounts blocks = view.geometry.blocks_for(s.cover) - counted_before(view, s.facts.id);
     accounts_[s.lane].blocks += blocks;
     blocks_[index_of(s.facts.tier)] += blocks;
   };
@@ -189,9 +196,25 @@ bool LimitBook::may_lose_seat(std::size_t lane, Tier tier) const {
   return tier != Tier::kBatch || seats_[index_of(tier)] > floor_.seats;
 }
 
-bool LimitBook::may_lose_blocks(std::size_t lane, Tier tier) const {
+bool LimitBook::blocks_are_reserved(std::size_t lane) const {
   const Account& account = accounts_[lane];
-  if (!account.reserved_blocks.none() && account.blocks.within(account.reserved_blocks)) return false;
+  return !account.reserved_blocks.none() && account.blocks.within(account.reserved_blocks);
+}
+
+GroupCounts LimitBook::reserves_in_use(std::size_t lane, Tier tier) const {
+  GroupCounts blocks;
+  for (std::size_t i = 0; i < accounts_.size(); ++i) {
+    const Account& account = accounts_[i];
+    if (i == lane || account.reserved_blocks.none()) continue;
+    const GroupCounts unused = account.reserved_blocks - account.blocks;
+    const bool is_asked_for = account.waiting > 0 && account.tier <= tier;
+    blocks += is_asked_for ? account.reserved_blocks : account.reserved_blocks - unused;
+  }
+  return blocks;
+}
+
+bool LimitBook::may_lose_blocks(std::size_t lane, Tier tier) const {
+  if (blocks_are_reserved(lane)) return false;
   return tier != Tier::kBatch || floor_.blocks.none() || !blocks_[index_of(tier)].within(floor_.blocks);
 }
 

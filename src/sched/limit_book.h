@@ -46,6 +46,11 @@ class LimitBook {
   // one who is entitled: it is not what is reserved for its class or tier.
   bool may_lose_seat(std::size_t lane, Tier tier) const;
   bool may_lose_blocks(std::size_t lane, Tier tier) const;
+  // All that the class holds is reserved for it.
+  bool blocks_are_reserved(std::size_t lane) const;
+  // What of the pool nobody else can have as long as those who use their reserves go on and those who ask for theirs
+  // wait: whoever needs more than the rest waits for their end, whatever else becomes free.
+  GroupCounts reserves_in_use(std::size_t lane, Tier tier) const;
 
   // Seats that those of a class who wait lack to its reserve, and the first of them.
   struct Claim {
@@ -82,7 +87,7 @@ class LimitBook {
   };
 
   void set_limits(const SchedulerOptions& options, const CapacityView& view);
-  void count(const SequencePlaces& places, const BlockGeometry& geometry);
+  void count(const SequencePlaces& places, const CapacityView& view);
 
   std::vector<Account> accounts_;  // by lane
   std::array<std::uint32_t, kTiers.size()> seats_{};

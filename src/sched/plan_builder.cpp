@@ -178,6 +178,7 @@ void PlanBuilder::choose_budget() {
   plan_.budget = step_budget(options_, tightest, without_rows_);
   planned_limit_ = less_margin(plan_.budget);
   swap_.set_budget(plan_.budget);
+  if (const std::optional<std::uint32_t> pages = swap_.pages_out_at_once()) market_.limit_copies(*pages);
 }
 
 // Who gives up blocks so far, in what way, and what all the copying adds to the step.

@@ -54,24 +54,33 @@ WaitAccount* Scheduler::account_of(const ScheduledSequence& s) {
 }
 
 void Scheduler::add(const SequenceFacts& facts, TimePoint now) {
-  ScheduledSequence s;
+  TierQueues& queues = places_.of(facts.tier);
+  // What may find no memory first, and in a list of its own: then there is nothing to take back.
+  SequenceList added(places_.memory);
+  ScheduledSequence& s = added.emplace_back();
   s.facts = facts;
   s.order = ++arrivals_;
   s.queued_at = now;
   s.known = facts.prompt_tokens;
   s.state = facts.leader ? SequenceState::kSibling : SequenceState::kUnstarted;
-  s.tenant = &places_.of(facts.tier).ledger.enter(facts.tenant);
   s.lane = lane_of(facts.service_class);
   s.weight = facts.weight * limits_of(options_.classes, facts.service_class, facts.tier).weight;
   // A choice after the first may never wait in it, and is counted by it all the same.
-  places_.of(facts.tier).starting.lane_at(s.lane);
+  queues.starting.lane_at(s.lane);
+  by_id_[facts.id] = added.begin();
+  try {
+    if (!facts.leader && facts.expires_at != TimePoint::max()) expiries_.insert({facts.expires_at, facts.id});
+    s.tenant = &queues.ledger.enter(facts.tenant);
+  } catch (...) {
+    forget_expiry(s);
+    by_id_.erase(facts.id);
+    throw;
+  }
   SequenceList& list = list_of(s);
   WaitAccount& account = *account_of(s);
   if (s.state == SequenceState::kSibling && list.empty()) account.set(WaitReason::kSibling, now);
   s.joined = account.at(now);
-  list.push_back(s);
-  by_id_[facts.id] = std::prev(list.end());
-  if (!facts.leader && facts.expires_at != TimePoint::max()) expiries_.insert({facts.expires_at, facts.id});
+  list.splice(list.end(), added);
 }
 
 void Scheduler::forget_expiry(const ScheduledSequence& s) {
@@ -179,41 +188,7 @@ std::size_t Scheduler::running_of(Tier tier) const {
 
 std::span<const SequenceId> Scheduler::queue_heads(TimePoint now) {
   open_gates(now);
-  heads_.clear();
-  const std::size_t running = places_.running.size();
-  const std::size_t free_seats = options_.max_sequences - std::min<std::size_t>(running, options_.max_sequences);
-  const auto note = [&](const ScheduledSequence& s) {
-    if (s.cover == 0 && !s.facts.scores_prompt && !s.is_swapped()) heads_.push_back(s.facts.id);
-  };
-  for (const Tier tier : kTiers) {
-    const TierQueues& queues = places_.of(tier);
-    // A realtime sequence may take the seat of any batch one.
-    const std::size_t seats = free_seats + (tier == Tier::kRealtime ? running_of(Tier::kBatch) : 0);
-    const std::size_t most = std::min<std::size_t>(seats, options_.lookahead);
-    std::size_t left = most;
-    for (auto s = queues.resuming.begin(); s != queues.resuming.end() && left > 0; ++s, --left) note(*s);
-    if (most > 0) walk_heads(queues, {most, most - left}, note);
-  }
-  return heads_;
-}
-
-// As many unstarted ones as may start in their order, and the first of every class: those before them may be held up by
-// limits of their own classes.
-template <typename Note>
-void Scheduler::walk_heads(const TierQueues& queues, HeadCounts counts, Note note) {
-  constexpr std::size_t kOfEveryClass = 4;
-  std::array<std::size_t, kMostClasses + 1> named{};
-  ServiceWalk& walk = scratch_.walk;
-  walk.start(queues, options_.fair, options_.max_overtakes);
-  while (const ScheduledSequence* s = walk.next()) {
-    note(*s);
-    ++counts.named;
-    const std::size_t lane = s->lane;
-    const std::size_t of_class = ++named[lane];
-    walk.take();
-    const bool enough = counts.named >= counts.most && of_class >= kOfEveryClass;
-    if (enough || of_class >= counts.most) walk.close_lane(lane);
-  }
+  return heads_.name(options_, places_, scratch_.walk);
 }
 
 std::span<const SequenceId> Scheduler::holders(const CapacityView& view) {

@@ -3,7 +3,6 @@
 // number of queue heads, not on how many wait.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
@@ -18,9 +17,11 @@
 #include "core/step.h"
 #include "core/step_time_model.h"
 #include "sched/cascade_breaker.h"
+#include "sched/limited_members.h"
 #include "sched/options.h"
 #include "sched/places.h"
 #include "sched/plan_builder.h"
+#include "sched/queue_heads.h"
 #include "sched/service_walk.h"
 #include "sched/tape.h"
 
@@ -53,7 +54,7 @@ class Scheduler {
         breaker_(options.breaker) {}
 
   // A sequence enters its tier's queue; one with a leader waits until the leader's prompt is computed. `now`: for the
-  // wait accounts.
+  // wait accounts. When it throws, it knows nothing of the sequence.
   void add(const SequenceFacts& facts, TimePoint now);
   // Forgets the sequence, wherever it is. A leader that goes early hands its part to the next sibling.
   void remove(SequenceId sequence, TimePoint now);
@@ -77,6 +78,8 @@ class Scheduler {
   // Valid until the next call.
   std::span<const SequenceId> queue_heads(TimePoint now);
   std::span<const SequenceId> holders(const CapacityView& view);
+  // Those who hold blocks of classes whose blocks are reserved or limited, class by class: what they share.
+  std::span<const std::vector<SequenceId>> members_of_limited_classes() { return limited_.name(options_, places_); }
 
   // The next step. Changes nothing but the wait accounts and the gates of windows and batches: a plan may be thrown
   // away. Into the memory of `plan`: with the same one again and again, planning and committing allocate nothing once
@@ -96,6 +99,7 @@ class Scheduler {
   // The plan's step is done. `progress`: of entries that go on or end; an entry that is not named stays as it was.
   void commit(const StepPlan& plan, std::span<const SequenceProgress> progress, TimePoint now) noexcept;
 
+  bool knows(SequenceId sequence) const { return by_id_.contains(sequence); }
   SchedulerCounts counts() const;
   WaitReason oldest_wait_reason() const;  // of the queues that were not served; realtime first
   WaitTimes waited(SequenceId sequence, TimePoint now) const;
@@ -122,12 +126,6 @@ class Scheduler {
   std::size_t running_of(Tier tier) const;
   void forget_expiry(const ScheduledSequence& sequence);
   bool reserve_is_asked_for() const;
-  struct HeadCounts {
-    std::size_t most = 0;   // that can start
-    std::size_t named = 0;  // so far
-  };
-  template <typename Note>
-  void walk_heads(const TierQueues& queues, HeadCounts counts, Note note);
   void open_gates(TimePoint now);
   void close_batch(const StepPlan& plan, const Entrance& entrance);
   void name_waits(const Entrance& entrance, StepPlan& plan, TimePoint now);
@@ -149,7 +147,8 @@ class Scheduler {
   PlanScratch scratch_;
   std::pmr::unordered_map<SequenceId, SequenceList::iterator> by_id_;
   std::pmr::set<std::pair<TimePoint, SequenceId>> expiries_;
-  std::vector<SequenceId> heads_;
+  QueueHeads heads_;
+  LimitedMembers limited_;
   std::vector<SequenceId> holders_;
   CascadeBreaker breaker_;
   BatchStep batch_step_;  // of the last plan

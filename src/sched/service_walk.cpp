@@ -113,6 +113,15 @@ void ServiceWalk::take() {
   }
 }
 
+void ServiceWalk::pass() {
+  const ScheduledSequence& s = *std::exchange(given_, nullptr);
+  if (given_at_) {
+    ++positions_[*given_at_].at;
+  } else {
+    urgent_to_ = s.order;
+  }
+}
+
 void ServiceWalk::close_lane(std::size_t lane) {
   lanes_[lane].open = false;
 }

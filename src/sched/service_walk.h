@@ -24,6 +24,8 @@ class ServiceWalk {
   bool is_urgent() const { return given_ != nullptr && !given_at_; }
   // The one that next() gave starts with this step.
   void take();
+  // The one that next() gave does not start with this step, and those behind it may.
+  void pass();
   // Nobody else of this lane starts with this step.
   void close_lane(std::size_t lane);
 

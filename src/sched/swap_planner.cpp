@@ -8,7 +8,15 @@ namespace takt {
 
 namespace {
 
+// Of the time that a step's rows take. What a page costs the others beside its copy, the read that went before it and
+// what it leaves of their caches, is about as much again: together well below the tenth that they may notice.
+constexpr double kRowsForSwapIns = 0.04;
+// Of the budget of a step without rows: nobody waits for it but who may come meanwhile.
 constexpr double kBudgetForSwapIns = 0.05;
+// Of the budget: rows that fill it and these copies are a step of a beat and a quarter. Those who wait leave some of it
+// to those who run, who need their blocks at once.
+constexpr double kBudgetForSwapOuts = 0.25;
+constexpr double kPartOfThoseWhoWait = 0.8;
 // A plan names so many of each tier, so that the next one is read while the first is copied.
 constexpr std::size_t kFetchedAhead = 2;
 
@@ -30,10 +38,34 @@ void SwapPlanner::set_budget(Duration budget) {
   if (view_.swap.total_pages == 0) return;
   StepFeatures page;
   page.swapped_blocks = view_.geometry.page_blocks();
-  const double each = to_seconds(model_.predict(page));
-  const double room = to_seconds(budget) * kBudgetForSwapIns;
-  const double most = each > 0.0 ? room / each : view_.swap.total_pages;
-  most_pages_in_ = static_cast<std::uint32_t>(std::clamp<double>(most, 1.0, view_.swap.total_pages));
+  page_seconds_ = to_seconds(model_.predict(page));
+  budget_ = budget;
+}
+
+// At least one: what copies nothing brings nobody back.
+std::uint32_t SwapPlanner::pages_within(double seconds) const {
+  const double most = page_seconds_ > 0.0 ? seconds / page_seconds_ : view_.swap.total_pages;
+  return static_cast<std::uint32_t>(std::clamp<double>(most, 1.0, view_.swap.total_pages));
+}
+
+std::uint32_t SwapPlanner::most_pages_in() const {
+  StepFeatures rows = plan_.features;
+  if (rows.tokens == 0) return pages_within(to_seconds(budget_) * kBudgetForSwapIns);
+  rows.swapped_blocks = 0;
+  return pages_within(to_seconds(model_.predict(rows)) * kRowsForSwapIns);
+}
+
+bool SwapPlanner::may_swap() const {
+  return options_.preemption == PreemptionRule::kSwap || options_.preemption == PreemptionRule::kAuto;
+}
+
+std::uint32_t SwapPlanner::room_out() const {
+  return std::min(view_.swap.free_pages, view_.swap.out_pages);
+}
+
+std::optional<std::uint32_t> SwapPlanner::pages_out_at_once() const {
+  if (!may_swap() || room_out() == 0) return std::nullopt;
+  return pages_within(to_seconds(budget_) * kBudgetForSwapOuts * kPartOfThoseWhoWait);
 }
 
 void SwapPlanner::bring_back(const ScheduledSequence& s, std::uint32_t cover_tokens) {
@@ -42,7 +74,8 @@ void SwapPlanner::bring_back(const ScheduledSequence& s, std::uint32_t cover_tok
   const auto arrived =
       std::find_if(arrivals.begin(), arrivals.end(), [&](const SwapArrival& a) { return a.sequence == s.facts.id; });
   if (arrived == arrivals.end()) return;
-  const std::uint32_t pages = std::min(arrived->pages, most_pages_in_ - std::min(most_pages_in_, pages_in_));
+  const std::uint32_t most = most_pages_in();
+  const std::uint32_t pages = std::min(arrived->pages, most - std::min(most, pages_in_));
   if (pages == 0) return;
   pages_in_ += pages;
   const std::uint64_t until = std::uint64_t{s.computed} + std::uint64_t{pages} * view_.geometry.alignment;
@@ -51,7 +84,7 @@ void SwapPlanner::bring_back(const ScheduledSequence& s, std::uint32_t cover_tok
 }
 
 bool SwapPlanner::leaves_for_arena(const ScheduledSequence& s, const PlanDrop& drop, std::uint32_t room) const {
-  if (options_.preemption != PreemptionRule::kSwap && options_.preemption != PreemptionRule::kAuto) return false;
+  if (!may_swap()) return false;
   const std::uint32_t leave = view_.geometry.pages_for(s.computed - drop.keep_tokens);
   if (leave > room) return false;
   if (options_.preemption == PreemptionRule::kSwap) return true;
@@ -61,7 +94,7 @@ bool SwapPlanner::leaves_for_arena(const ScheduledSequence& s, const PlanDrop& d
 
 std::uint32_t SwapPlanner::choose_kinds(const BlockMarket& market) {
   if (view_.swap.total_pages == 0) return 0;
-  const std::uint32_t room = std::min(view_.swap.free_pages, view_.swap.out_pages);
+  const std::uint32_t room = std::min(room_out(), pages_within(to_seconds(budget_) * kBudgetForSwapOuts));
   std::uint32_t pages_out = 0;
   for (PlanDrop& drop : plan_.drops) {
     const ScheduledSequence& s = *market.holder(drop.sequence);

@@ -13,9 +13,13 @@ namespace takt::testing {
 
 inline std::atomic<std::uint64_t> allocation_count{0};
 inline std::atomic<std::int64_t> live_allocated_bytes{0};
+// The allocation of this thread that finds no memory: 1, the next one; 0, none.
+inline thread_local std::uint64_t failing_allocation = 0;
 
 inline void* counted(void* memory) {
-  if (memory == nullptr) throw std::bad_alloc();
+  const bool fails = failing_allocation > 0 && --failing_allocation == 0;
+  if (fails) std::free(memory);
+  if (fails || memory == nullptr) throw std::bad_alloc();
   allocation_count.fetch_add(1, std::memory_order_relaxed);
   live_allocated_bytes.fetch_add(static_cast<std::int64_t>(malloc_usable_size(memory)), std::memory_order_relaxed);
   return memory;

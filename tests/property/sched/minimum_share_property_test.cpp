@@ -123,5 +123,47 @@ TEST(MinimumShareProperty, TheBatchTierHasItsShareOfAnyMinute) {
   }
 }
 
+// Promise 6: what the batch tier is owed is seats and blocks that come free. A stream that grows takes back what the
+// tier holds of them before it, or another stream, stands still.
+TEST(MinimumShareProperty, NoStreamLosesItsPlaceWhileTheBatchTierHoldsBlocks) {
+  std::size_t from_streams = 0;
+  std::size_t from_batch = 0;
+  for (std::uint64_t seed = 1; seed <= operations(100'000) / 5'000; ++seed) {
+    Dice dice(seed);
+    SchedulerOptions o;
+    o.order = dice.of({OrderRule::kFcfs, OrderRule::kFair});
+    o.batch_min_share = dice.of({0.1, 0.3, 0.5});
+    o.max_sequences = 4 + dice.below(12);
+    o.watermark = dice.of({0.0, 0.05});
+    o.breaker.preemptions_per_minute = 0;
+    const std::uint32_t blocks = 30 + dice.below(70);
+    SchedulerWorld w(o, blocks);
+    w.model.per_step = milliseconds(dice.of({5, 20}));
+    while (w.now < TimePoint(seconds(40))) {
+      while (w.alive.size() < 2 * o.max_sequences) {
+        const Tier tier = dice.one_in(3) ? Tier::kBatch : Tier::kRealtime;
+        w.add(1 + dice.below(blocks * 3), 1 + dice.below(200), dice.below(4), tier);
+      }
+      std::set<SequenceId> streams;
+      for (const auto& [id, s] : w.alive) {
+        if (s.runs && s.facts.tier == Tier::kRealtime) streams.insert(id);
+      }
+      w.step();
+      ASSERT_EQ(w.broken, "") << "seed " << seed;
+      const bool some_lost = std::any_of(w.last.drops.begin(), w.last.drops.end(),
+                                         [&](const PlanDrop& drop) { return streams.contains(drop.sequence); });
+      from_streams += some_lost ? 1 : 0;
+      from_batch += !some_lost && !w.last.drops.empty() ? 1 : 0;
+      if (!some_lost) continue;
+      for (const auto& [id, s] : w.alive) {
+        ASSERT_TRUE(s.facts.tier == Tier::kRealtime || s.cover == 0)
+            << "seed " << seed << ": " << id.value << " keeps " << s.cover << " positions";
+      }
+    }
+  }
+  EXPECT_GT(from_streams, 100U) << "the histories put the promise to the test";
+  EXPECT_GT(from_batch, 100U);
+}
+
 }  // namespace
 }  // namespace takt

@@ -201,7 +201,8 @@ class NaiveAdmission {
   }
 
   enum class Obstacle : std::uint8_t { kNone, kCeiling, kSeat, kTier };
-  Obstacle obstacle(const Sequence& s, std::uint32_t looked_at, Step& step) {
+  // Looks that count: at those who found a seat.
+  Obstacle obstacle(const Sequence& s, std::uint32_t& looked_at, Step& step) {
     if (s.facts.tier == Tier::kBatch && step.batch_closed) return Obstacle::kTier;
     const ClassLimits own = limits(s);
     const std::uint32_t seats = seats_of(s.facts.service_class, step);
@@ -216,6 +217,7 @@ class NaiveAdmission {
     if (!finds_seat && seat_victim(s, false, step) == nullptr)
       return step.seats > 0 ? Obstacle::kCeiling : Obstacle::kSeat;
     if (looked_at == options_.lookahead) return Obstacle::kTier;
+    ++looked_at;
     if (!finds_seat) put_out(s, false, step);
     return Obstacle::kNone;
   }
@@ -232,7 +234,7 @@ class NaiveAdmission {
     std::uint32_t looked_at = 0;
     for (Sequence* s : by_order()) {
       if (s->facts.tier != tier || s->state != State::kResuming) continue;
-      const Obstacle found = obstacle(*s, looked_at++, step);
+      const Obstacle found = obstacle(*s, looked_at, step);
       if (found == Obstacle::kNone) enter(*s, step);
       if (first == Obstacle::kNone) first = found;
       if (found == Obstacle::kCeiling) closed.insert(s->facts.service_class);
@@ -250,7 +252,7 @@ class NaiveAdmission {
         closed.insert(s->facts.service_class);
         continue;
       }
-      const Obstacle found = obstacle(*s, looked_at++, step);
+      const Obstacle found = obstacle(*s, looked_at, step);
       if (found == Obstacle::kTier) return;
       if (found == Obstacle::kNone) {
         enter(*s, step);

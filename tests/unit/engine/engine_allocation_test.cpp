@@ -1,6 +1,7 @@
 // A step allocates nothing once the engine has seen as much work as there is. Counts every operator new of this binary.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 #include "engine/engine.h"
 #include "exec/cpu/cpu_executor.h"
 #include "exec/fake/fake_executor.h"
+#include "sched/tape.h"
 #include "support/allocation_counter.h"
 #include "support/engine_harness.h"
 #include "support/plain_step_time.h"
@@ -201,6 +203,115 @@ TEST(EngineAllocations, CancelledSwappedWorkLeavesNothingBehind) {
     if (round == 20) bytes_after_warm_up = testing::live_allocated_bytes.load();
   }
   EXPECT_LE(testing::live_allocated_bytes.load(), bytes_after_warm_up + 1024);
+}
+
+// Notes how much had been allocated when the scheduler last heard of a sequence.
+class CountingTape final : public SchedulerTape {
+ public:
+  void started(const SchedulerOptions&, const CapacityView&, TimePoint) noexcept override {}
+  void added(const SequenceFacts&, RequestId, std::uint32_t, TimePoint) noexcept override {
+    count_ = allocation_count.load();
+  }
+  void removed(SequenceId, bool, TimePoint) noexcept override {}
+  void reconfigured(const SchedulerOptions&, TimePoint) noexcept override {}
+  void reserve_set(SequenceId, std::uint32_t, TimePoint) noexcept override {}
+  void swap_lost(SequenceId, std::uint32_t, TimePoint) noexcept override {}
+  void planned(const CapacityView&, const StepPlan&, TimePoint) noexcept override {}
+  void committed(std::span<const SequenceProgress>, Duration, bool, TimePoint) noexcept override {}
+
+  std::uint64_t count_at_last_added() const { return count_; }
+
+ private:
+  std::uint64_t count_ = 0;
+};
+
+// A turn with commands of all kinds that come and go: a request that runs is cancelled, one choice of another is over,
+// and three more come.
+struct BusyTurn {
+  BusyTurn() {
+    auto executor = make_fake_executor(testing::quick_script(), clock, advance(clock));
+    engine = std::move(
+        Engine::create(std::move(executor), clock, {}, {&events}, std::make_unique<testing::PlainStepTime>(), &tape)
+            .value());
+    submit(8, 1);
+    submit(9, 2);
+    for (int i = 0; i < 4; ++i) engine->step();
+    submit(1, 1);
+    engine->cancel(RequestId(8), CancelCause::kClientGone);
+    submit(2, 3);
+    engine->finish_choice(RequestId(9), 1);
+    submit(3, 1);
+  }
+
+  void submit(std::uint64_t id, std::uint32_t choices) {
+    EngineRequest request;
+    request.id = RequestId(id);
+    request.prompt = letters(40, static_cast<std::uint32_t>(id));
+    request.max_tokens = 20;
+    request.choices = choices;
+    request.arrival = clock.now();
+    request.sampling.seed = id;
+    request.labels.tenant = "a tenant whose name is too long for a place inside of the string";
+    ASSERT_TRUE(engine->submit(std::move(request)).ok());
+  }
+
+  // The turn, of which one allocation finds no memory; what was allocated until the last request was in.
+  std::uint64_t turn(std::uint64_t failing) {
+    const std::uint64_t before = allocation_count.load();
+    testing::failing_allocation = failing;
+    engine->step();
+    testing::failing_allocation = 0;
+    return tape.count_at_last_added() - before;
+  }
+  bool run_to_the_end() {
+    for (int i = 0; i < 10'000 && !engine->idle(); ++i) engine->step();
+    return engine->idle();
+  }
+
+  ManualClock clock;
+  CountingTape tape;
+  testing::Recorder events;
+  std::unique_ptr<Engine> engine;
+};
+
+// Promise 7: whatever allocation fails while the commands of a turn are applied, the request that it was for is over
+// with the error, and all others are as if nothing had been; none is lost, and what a cancelled one held is free.
+TEST(EngineAllocations, ACommandThatFindsNoMemoryCostsNoOtherCommandAnything) {
+  BusyTurn undisturbed;
+  const std::uint64_t allocations = undisturbed.turn(0);
+  ASSERT_TRUE(undisturbed.run_to_the_end());
+  ASSERT_GT(allocations, 20U);
+  int failed_in_all = 0;
+  for (std::uint64_t failing = 1; failing <= allocations; ++failing) {
+    BusyTurn busy;
+    busy.turn(failing);
+    ASSERT_TRUE(busy.run_to_the_end()) << "allocation " << failing;
+    EXPECT_FALSE(busy.engine->status().failed);
+    EXPECT_EQ(busy.engine->status().blocks_owned, 0U) << "allocation " << failing;
+    EXPECT_TRUE(busy.events.failures.empty()) << "allocation " << failing;
+    int failed = 0;
+    for (const std::uint64_t id : {1U, 2U, 3U, 8U, 9U}) {
+      testing::RequestHistory& history = busy.events.of(id);
+      ASSERT_TRUE(history.closed.has_value()) << "request " << id << ", allocation " << failing;
+      EXPECT_EQ(history.events_after_close, 0);
+      const bool is_failed = history.closed->reason == FinishReason::kFailed;
+      failed += is_failed ? 1 : 0;
+      for (auto& [choice, record] : undisturbed.events.of(id).choices) {
+        testing::ChoiceRecord& found = history.choices[choice];
+        // What ends one may come a turn later.
+        const std::size_t tokens = id < 8 ? found.tokens.size() : std::min(found.tokens.size(), record.tokens.size());
+        const bool is_same = std::equal(record.tokens.begin(), record.tokens.end(), found.tokens.begin(),
+                                        found.tokens.begin() + static_cast<std::ptrdiff_t>(tokens));
+        const bool is_right = is_failed ? found.finished->error.message == "Out of memory." : is_same;
+        EXPECT_TRUE(is_right) << "request " << id << ", allocation " << failing;
+      }
+    }
+    EXPECT_LE(failed, 1) << "allocation " << failing;
+    failed_in_all += failed;
+    EXPECT_NE(busy.events.of(8).closed->reason, FinishReason::kFailed);
+    EXPECT_NE(busy.events.of(9).closed->reason, FinishReason::kFailed);
+  }
+  EXPECT_GT(failed_in_all, 20) << "most of it is for one of the three";
 }
 
 }  // namespace

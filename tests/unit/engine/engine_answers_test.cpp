@@ -242,6 +242,36 @@ TEST(EngineAnswers, ACancelledRequestIsOverInTheNextTurnInEveryPhase) {
   EXPECT_EQ(status.blocks_free + status.blocks_cached, free_blocks);
 }
 
+// D11: the same where the first choice is over before the others have a seat or a step, and nothing may stay in the
+// prefix cache: the prompt is computed once but for its last block, by nobody else's request, and is gone afterwards.
+TEST(EngineAnswers, ChoicesWhoseFirstOneEndsAtOnceStillShareThePrompt) {
+  for (const bool cache_is_off : {false, true}) {
+    for (const std::uint32_t seats : {1U, 64U}) {
+      EngineOptions options;
+      options.kv.prefix_cache = !cache_is_off;
+      options.sched.max_sequences = seats;
+      EngineHarness h(quick_script(), options);
+      EngineRequest others = h.request(7, letters(160), 1);
+      others.use_prefix_cache = false;
+      ASSERT_TRUE(h.engine->submit(std::move(others)).ok());
+      ASSERT_TRUE(h.run());
+      for (const std::uint64_t id : {1U, 2U}) {
+        h.events.steps.clear();
+        EngineRequest request = h.request(id, letters(160), 1);
+        request.choices = 4;
+        request.use_prefix_cache = false;
+        ASSERT_TRUE(h.engine->submit(std::move(request)).ok());
+        ASSERT_TRUE(h.run());
+        std::uint32_t rows = 0;
+        for (const StepCommitted& step : h.events.steps) rows += step.plan.features.tokens;
+        EXPECT_EQ(rows, 160U + 3 * 16) << seats << " seats";
+        EXPECT_EQ(h.engine->status().blocks_owned, 0U);
+        EXPECT_EQ(h.engine->status().blocks_cached, 0U) << "nothing that nobody may find stays";
+      }
+    }
+  }
+}
+
 TEST(EngineAnswers, AStopFoundInTheTextEndsThatChoiceOnly) {
   EngineHarness h(quick_script());
   EngineRequest request = h.request(1, letters(10));

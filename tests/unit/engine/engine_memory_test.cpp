@@ -161,5 +161,37 @@ TEST(EngineMemory, APrefixInTheTailOfAVictimFailsNoStep) {
   EXPECT_EQ(h.events.tokens(3).size(), 10U);
 }
 
+// A prefix that all members of a class share is held by the class once: its ceiling on blocks leaves room for as many
+// members as fit, and for no more.
+TEST(EngineMemory, AClassHoldsAPrefixThatItsMembersShareOnce) {
+  FakeScript script = quick_script();
+  script.block_count = 64;
+  script.length = 200;
+  EngineOptions options;
+  options.sched.classes.resize(1);
+  options.sched.classes[0].limits.ceiling.blocks = 0.5;
+  EngineHarness h(script, options);
+  const auto submit = [&](std::uint64_t id) {
+    std::vector<TokenId> prompt = letters(320);
+    prompt.push_back(static_cast<TokenId>('a' + id));
+    EngineRequest request = h.request(id, std::move(prompt), 150);
+    request.service_class = ClassIndex(0);
+    ASSERT_TRUE(h.engine->submit(std::move(request)).ok());
+  };
+  submit(1);
+  for (int i = 0; i < 100 && h.events.tokens(1).empty(); ++i) h.step();
+  for (std::uint64_t id = 2; id <= 8; ++id) {
+    submit(id);
+    h.step();
+  }
+  EXPECT_EQ(h.engine->status().running, 8U) << "20 blocks of all, one of each: 28 of 32";
+  for (std::uint64_t id = 9; id <= 20; ++id) submit(id);
+  h.step(4);
+  EXPECT_EQ(h.engine->status().running, 12U);
+  h.engine->cancel(RequestId(1), CancelCause::kClientGone);
+  h.step(2);
+  EXPECT_EQ(h.engine->status().running, 12U) << "who computed the prefix is gone, and the others hold it";
+}
+
 }  // namespace
 }  // namespace takt

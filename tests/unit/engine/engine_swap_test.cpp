@@ -137,10 +137,10 @@ TEST(EngineSwap, OthersDoNotWaitForASequenceThatComesBack) {
   EXPECT_LT(gaps_of_others(milliseconds(20)), 1.1 * gaps_of_others(Duration(1)));
 }
 
-// What a step copies is bounded by its budget and known to the step-time model.
-TEST(EngineSwap, AStepCopiesBackNoMoreThanATwentiethOfItsBudget) {
+// What a step copies back is a small part of what its rows take, or one page, and known to the step-time model.
+TEST(EngineSwap, AStepIsLengthenedLittleByWhatItCopiesBack) {
   FakeScript script = small_pool();
-  script.copy_cost = std::chrono::microseconds(200);
+  script.copy_cost = std::chrono::microseconds(50);
   EngineHarness h(script, with_rule(PreemptionRule::kSwap), roomy_arena());
   submit_victims_then_chat(h);
   ASSERT_TRUE(run_with_time(h));
@@ -150,10 +150,30 @@ TEST(EngineSwap, AStepCopiesBackNoMoreThanATwentiethOfItsBudget) {
     if (step.plan.swap_ins.empty() || !step.plan.drops.empty()) continue;
     ++steps_with_swap_ins;
     const Duration copies = script.copy_cost * step.plan.features.swapped_blocks;
-    EXPECT_LE(to_seconds(copies), 0.06 * to_seconds(step.plan.budget));
+    EXPECT_LE(to_seconds(copies), std::max(to_seconds(script.copy_cost), 0.05 * to_seconds(step.measured - copies)));
     EXPECT_NEAR(to_seconds(step.measured), to_seconds(step.plan.predicted), 0.2 * to_seconds(step.measured));
   }
-  EXPECT_GT(steps_with_swap_ins, 0U);
+  EXPECT_GT(steps_with_swap_ins, 5U);
+}
+
+// What a chat needs and cannot be copied in one step leaves in the next ones; it is not computed again.
+TEST(EngineSwap, ALongTailLeavesInSeveralSteps) {
+  FakeScript script = small_pool();
+  script.copy_cost = milliseconds(5);
+  EngineHarness h(script, with_rule(PreemptionRule::kSwap), roomy_arena());
+  submit_victims_then_chat(h);
+  ASSERT_TRUE(run_with_time(h));
+  expect_whole_answers(h);
+  int steps_with_copies = 0;
+  for (const StepCommitted& step : h.events.steps) {
+    if (step.plan.drops.empty()) continue;
+    steps_with_copies += step.plan.features.swapped_blocks > 0 ? 1 : 0;
+    EXPECT_LE(script.copy_cost * step.plan.features.swapped_blocks, step.plan.budget * 3 / 10);
+  }
+  EXPECT_GT(steps_with_copies, 2);
+  // Two streams may need a block in the same later step, which has time for one copy.
+  EXPECT_LE(h.events.of(1).dropped_tokens + h.events.of(2).dropped_tokens, 32U);
+  EXPECT_GT(h.events.of(1).swapped_tokens + h.events.of(2).swapped_tokens, 200U);
 }
 
 // It lost its seat and kept its blocks; when the stream that took it grows, they go, and that is told too.

@@ -224,6 +224,41 @@ TEST(KvCache, AForkSharesTheFullBlocksOfItsSource) {
   EXPECT_EQ(kv->capacity().free.blocks[0], 8U);
 }
 
+// Where nothing may stay in the prefix cache, the forks of a source find its prompt when it is gone, each of them,
+// nobody else does, and the last one leaves nothing.
+TEST(KvCache, ForksFindThePromptOfASourceThatIsGoneAndNobodyElseDoes) {
+  auto kv = make({{4, 12, 0}});
+  const auto prompt = tokens(14);
+  KvSequenceOptions source = scoped(0, false);
+  source.has_forks = true;
+  source.shared_tokens = 10;  // and four generated ones
+  kv->open(kA, source);
+  KvSequenceOptions fork = scoped(0, false);
+  fork.source = kA;
+  fork.shared_tokens = 10;
+  kv->open(kB, fork);
+  ASSERT_TRUE(compute(*kv, kA, prompt, 0, 14));
+  kv->close(kA, SequenceEnd::kTurnEnded);
+  expect_rules_hold(*kv);
+  EXPECT_EQ(kv->capacity().evictable.blocks[0], 2U) << "the prompt's full blocks, which anybody may take";
+  EXPECT_EQ(kv->cached_prefix(kB, prompt).tokens, 8U);
+  EXPECT_EQ(kv->prefix_miss(kB), PrefixMiss::kNone);
+  kv->open(kC, scoped(0));
+  EXPECT_EQ(kv->cached_prefix(kC, prompt).tokens, 0U);
+  ASSERT_TRUE(compute(*kv, kC, prompt, 0, 14));
+  kv->close(kC);
+  ASSERT_TRUE(compute(*kv, kB, prompt, 8, 14));
+  EXPECT_EQ(kv->prefix_miss(kB), PrefixMiss::kOff);
+  expect_rules_hold(*kv);
+  const std::uint32_t of_others = kv->capacity().evictable.blocks[0];
+  kv->truncate(kB, 0);
+  EXPECT_EQ(kv->cached_prefix(kB, prompt).tokens, 8U);
+  kv->close(kB);
+  EXPECT_EQ(kv->capacity().evictable.blocks[0], of_others);
+  EXPECT_EQ(kv->capacity().free.blocks[0] + of_others, 12U);
+  expect_rules_hold(*kv);
+}
+
 // DESIGN 6: a hit is the longest prefix from which EVERY group can go on.
 TEST(KvCache, WithTwoGroupsAHitEndsWhereBothCanGoOn) {
   auto kv = make({{4, 16, 0}, {8, 8, 0}});

@@ -116,6 +116,28 @@ TEST(ClassLimits, AClassAtItsCeilingWaitsForItAndHoldsUpNobody) {
   EXPECT_EQ(reason_of(w, kChat), WaitReason::kTierCeiling);
 }
 
+// A look that is spent on a class at its ceiling, or on one that finds no seat of its own, costs no other class its
+// turn, however few looks there are.
+TEST(ClassLimits, WithASingleLookAheadAClassThatItsLimitsHoldUpHoldsUpNobody) {
+  SchedulerOptions on_seats = with_classes(8);
+  on_seats.classes[kChat.value].limits.ceiling.seats = 1;
+  SchedulerOptions on_blocks = with_classes(8);
+  on_blocks.classes[kChat.value].limits.ceiling.blocks = 0.1;
+  SchedulerOptions on_others = with_classes(2);
+  on_others.classes[kVoice.value].limits.reserved.seats = 1;
+  for (SchedulerOptions o : {on_seats, on_blocks, on_others}) {
+    o.lookahead = 1;
+    SchedulerWorld w(o, 100);
+    for (int i = 0; i < 5; ++i) w.add(of_class(kChat, 100, 50));
+    for (int i = 0; i < 4; ++i) w.step();
+    const SequenceId voice = w.add(of_class(kVoice, 4, 50));
+    w.step();
+    w.step();
+    EXPECT_TRUE(runs(w, voice)) << to_string(reason_of(w, kVoice));
+    EXPECT_EQ(w.broken, "");
+  }
+}
+
 // E8: who starts past those that their class's ceiling holds up still finds its prefix in the cache.
 TEST(ClassLimits, WhoStartsPastAClassAtItsCeilingFindsItsPrefix) {
   SchedulerOptions o = with_classes(3);
@@ -145,6 +167,31 @@ TEST(ClassLimits, APromptThatCouldNeverFitBesideAReserveBorrowsOfIt) {
   EXPECT_FALSE(w.alive.contains(large));
   EXPECT_FALSE(w.alive.contains(behind));
   EXPECT_EQ(w.broken, "");
+}
+
+// The same while the reserve is in use all the time: the prompt waits for the end of those who use it, and those whom
+// that leaves room for do not wait with it, of its own class, its tier or the lower one.
+TEST(ClassLimits, APromptWithoutRoomBesideAReserveInUseHoldsUpNobody) {
+  for (const ClassIndex others : {kChat, kNoClass, kNight}) {
+    SchedulerOptions o = with_classes(20);
+    o.classes[kVoice.value].limits.reserved.blocks = 0.5;
+    SchedulerWorld w(o, 100);
+    const SequenceId voice = w.add(of_class(kVoice, 45 * 16, 1000));
+    while (w.alive.at(voice).tokens.empty()) w.step();
+    const SequenceId large = w.add(of_class(kChat, 70 * 16, 20));
+    for (int i = 0; i < 3; ++i) w.step();
+    EXPECT_EQ(reason_of(w, kChat), WaitReason::kBlocks);
+    for (int i = 0; i < 30; ++i) {
+      const SequenceId behind = w.add(of_class(others, 20, 5));
+      for (int step = 0; step < 10; ++step) w.step();
+      EXPECT_FALSE(w.alive.contains(behind)) << "class " << others.value << ", " << i;
+    }
+    EXPECT_FALSE(runs(w, large));
+    w.remove(voice);
+    for (int i = 0; i < 10; ++i) w.step();
+    EXPECT_TRUE(runs(w, large)) << "class " << others.value;
+    EXPECT_EQ(w.broken, "");
+  }
 }
 
 TEST(ClassLimits, ACeilingOnBlocksHolds) {

@@ -49,6 +49,7 @@ struct SchedulerDriver {
   std::string step() {
     const StepPlan p = plan();
     scheduler.apply_drops(p, now);
+    scheduler.apply_swap_ins(p);
     std::vector<SequenceProgress> progress;
     std::ostringstream line;
     std::map<std::uint64_t, SequenceView> before;
