@@ -116,7 +116,7 @@ Result<double> SpeedProbe::decode(const DecodeLoad& load, int rounds) {
         Duration sum{0};
         for (std::uint32_t i = 0; i < load.steps; ++i) {
           const auto step = run.step(load.context_tokens + i, 1, true);
-          if (!step) return step;
+          if (!step) return step.error();
           sum += *step;
         }
         return sum;
@@ -134,7 +134,7 @@ Result<double> SpeedProbe::prefill(const PrefillLoad& load, int rounds) {
     for (std::uint32_t position = 0; position < load.tokens; position += load.chunk_tokens) {
       const std::uint32_t count = std::min(load.chunk_tokens, load.tokens - position);
       const auto step = run.step(position, count, position + count == load.tokens);
-      if (!step) return step;
+      if (!step) return step.error();
       sum += *step;
     }
     return sum;

@@ -21,7 +21,8 @@ StepEstimate::StepEstimate(CpuExecutor& executor)
     : executor_(executor), probe_(executor), times_(*executor.runtime().pool) {
   const std::uint32_t layers = executor.layers();
   const std::uint32_t nth = std::max(1U, (layers + kComputedLayers - 1) / kComputedLayers);
-  layers_for_one_ = static_cast<double>(layers) / static_cast<double>((layers + nth - 1) / nth);
+  const std::uint32_t computed = (layers + nth - 1) / nth;
+  layers_for_one_ = static_cast<double>(layers) / computed;
   executor_.compute_every(nth);
   executor_.measure_phases(&times_);
 }
@@ -34,7 +35,7 @@ StepEstimate::~StepEstimate() {
 Result<Duration> StepEstimate::step(const StepLoad& load) {
   times_.clear();
   const auto computed = probe_.step(load);
-  if (!computed) return computed;
+  if (!computed) return computed.error();
   double seconds = 0.0;
   for (std::size_t i = 0; i < kStepPhases; ++i) {
     const auto phase = static_cast<StepPhase>(i);
