@@ -117,10 +117,15 @@ metrics::ModelWork work_of(const MatrixWork& matrices, const CpuRuntime& runtime
 Result<std::vector<StepSample>> estimate_long_steps(CpuExecutor& executor, Duration warm_up) {
   constexpr int kTellingRows = 45;
   StepEstimate estimate(executor);
-  const auto first = estimate.step({0, 1});
-  if (!first) return first.error();
+  // The first one touches everything for the first time.
+  Duration one_row = Duration::max();
+  for (int i = 0; i < 2; ++i) {
+    const auto time = estimate.step({0, 1});
+    if (!time) return time.error();
+    one_row = std::min(one_row, *time);
+  }
   std::vector<StepSample> samples;
-  if (*first * kTellingRows <= warm_up) return samples;
+  if (one_row * kTellingRows <= warm_up) return samples;
   const auto steps = estimate.telling_steps();
   if (!steps) return steps.error();
   for (const EstimatedStep& step : *steps) {
@@ -130,7 +135,7 @@ Result<std::vector<StepSample>> estimate_long_steps(CpuExecutor& executor, Durat
     sample.features.decode_rows = sample.features.logits_rows = step.load.tokens == 1 ? 1 : 0;
     sample.features.attended_positions = attended_by(step.load.position, step.load.tokens);
   }
-  samples.front().measured = std::min(samples.front().measured, *first);  // another program can only slow one down
+  samples.front().measured = std::min(samples.front().measured, one_row);  // another program can only slow one down
   return samples;
 }
 
