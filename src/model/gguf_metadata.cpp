@@ -156,25 +156,18 @@ Status read_array(GgufCursor& cursor, const std::string& key, GgufValue& out) {
   return {};
 }
 
-Result<GgufValue> read_value(GgufCursor& cursor, const std::string& key) {
-  GgufValue out;
+Status read_value(GgufCursor& cursor, const std::string& key, GgufValue& out) {
   out.type = static_cast<GgufType>(cursor.number<std::uint32_t>());
   if (!cursor.ok()) return cursor.error();
   if (scalar_bytes(out.type) == 0) {
     return bad_gguf_key(key, "unknown value type " + std::to_string(static_cast<std::uint32_t>(out.type)));
   }
-  if (out.type == GgufType::kArray) {
-    Status status = read_array(cursor, key, out);
-    if (!status) return status.error();
-  } else if (out.type == GgufType::kString) {
-    auto text = cursor.string(kMaxStringBytes, printable(key));
-    if (!text) return text.error();
-    out.data = std::move(*text);
-  } else {
-    Status status = read_scalar(cursor, key, out);
-    if (!status) return status.error();
-  }
-  return out;
+  if (out.type == GgufType::kArray) return read_array(cursor, key, out);
+  if (out.type != GgufType::kString) return read_scalar(cursor, key, out);
+  auto text = cursor.string(kMaxStringBytes, printable(key));
+  if (!text) return text.error();
+  out.data = std::move(*text);
+  return {};
 }
 
 }  // namespace
@@ -216,9 +209,10 @@ Result<GgufEntry> read_gguf_entry(GgufCursor& cursor, std::size_t ordinal) {
   auto key = cursor.string(kMaxKeyBytes, which);
   if (!key) return key.error();
   if (key->empty()) return bad_gguf_file(which + " is empty");
-  auto value = read_value(cursor, *key);
-  if (!value) return value.error();
-  return GgufEntry{std::move(*key), std::move(*value)};
+  GgufEntry entry;
+  entry.key = std::move(*key);
+  if (Status status = read_value(cursor, entry.key, entry.value); !status) return status.error();
+  return entry;
 }
 
 }  // namespace takt
