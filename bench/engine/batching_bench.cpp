@@ -5,7 +5,6 @@
 //
 // Prompts of 128 tokens; answers' lengths exponential with mean 32, drawn again above the cap. The KV budget is the
 // same in all modes. Three effects apart: joining, no padding, paging.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "command_line.h"
 #include "engine/engine.h"
 #include "exec/cpu/cpu_executor.h"
 
@@ -171,12 +171,12 @@ int run_all(const Arguments& arguments) {
 }  // namespace takt
 
 int main(int argc, char** argv) {
-  CLI::App app("Static against continuous batching on a real model");
+  takt::bench::CommandLine line("Static against continuous batching on a real model");
   takt::Arguments arguments;
-  app.add_option("model", arguments.model, "GGUF file")->required();
-  app.add_option("--requests", arguments.requests, "Requests of the burst")->check(CLI::Range(1, 100000));
-  app.add_option("--caps", arguments.caps, "Longest answers: of 8, 32, 128, 384")->delimiter(',');
-  app.add_option("--threads", arguments.threads, "Compute threads; 0: the cores there are");
-  CLI11_PARSE(app, argc, argv);
+  line.required("model", arguments.model, "GGUF file");
+  line.number("--requests", arguments.requests, "Requests of the burst", {1, 100'000});
+  line.numbers("--caps", arguments.caps, "Longest answers: of 8, 32, 128, 384");
+  line.number("--threads", arguments.threads, "Compute threads; 0: the cores there are");
+  if (const auto code = line.parse(argc, argv)) return *code;
   return takt::run_all(arguments);
 }

@@ -4,7 +4,6 @@
 //
 // Without a model in virtual time: the whole engine over the fake executor (scenario_machine.h). With one, on this
 // machine's CPU, with a sixth of the tokens and of the memory.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "command_line.h"
 #include "engine/scenario_machine.h"
 
 namespace takt::bench {
@@ -432,12 +432,12 @@ constexpr Scenario kScenarios[] = {
 }  // namespace takt::bench
 
 int main(int argc, char** argv) {
-  CLI::App app("Scenarios of scheduling, a table each");
+  takt::bench::CommandLine line("Scenarios of scheduling, a table each");
   takt::bench::Place place;
   std::string only;
-  app.add_option("--live", place.model, "Run them on this GGUF model in real time")->check(CLI::ExistingFile);
-  app.add_option("--only", only, "Those whose name holds this");
-  CLI11_PARSE(app, argc, argv);
+  line.existing_file("--live", place.model, "Run them on this GGUF model in real time");
+  line.text("--only", only, "Those whose name holds this");
+  if (const auto code = line.parse(argc, argv)) return *code;
   for (const auto& scenario : takt::bench::kScenarios) {
     if (std::string(scenario.name).find(only) == std::string::npos) continue;
     scenario.run(place);

@@ -7,7 +7,6 @@
 // without an arena. Steps with the streams' rows alone are compared: those without any victim, before it came and after
 // it went, and those while it is out or comes back, each held against the line through the former over attended
 // positions.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -19,6 +18,7 @@
 
 #include "base/cpu_topology.h"
 #include "base/random.h"
+#include "command_line.h"
 #include "engine/engine.h"
 #include "exec/cpu/cpu_executor.h"
 #include "measure/percentile.h"
@@ -323,14 +323,14 @@ int run_all(const Arguments& arguments) {
 }  // namespace takt
 
 int main(int argc, char** argv) {
-  CLI::App app("Preemption by swap and by recompute on a real model");
+  takt::bench::CommandLine line("Preemption by swap and by recompute on a real model");
   takt::Arguments arguments;
-  app.add_option("model", arguments.model, "GGUF file")->required();
-  app.add_option("--streams", arguments.streams, "Realtime streams beside the victim")->check(CLI::Range(1, 64));
-  app.add_option("--victim", arguments.victim, "Prompt tokens of the victim")->check(CLI::Range(256, 16384));
-  app.add_option("--rounds", arguments.rounds, "Times that it is preempted")->check(CLI::Range(1, 100));
-  app.add_option("--swap-path", arguments.directory, "Directory of the arena's file");
-  app.add_option("--threads", arguments.threads, "Compute threads; 0: the cores there are");
-  CLI11_PARSE(app, argc, argv);
+  line.required("model", arguments.model, "GGUF file");
+  line.number("--streams", arguments.streams, "Realtime streams beside the victim", {1, 64});
+  line.number("--victim", arguments.victim, "Prompt tokens of the victim", {256, 16384});
+  line.number("--rounds", arguments.rounds, "Times that it is preempted", {1, 100});
+  line.text("--swap-path", arguments.directory, "Directory of the arena's file");
+  line.number("--threads", arguments.threads, "Compute threads; 0: the cores there are");
+  if (const auto code = line.parse(argc, argv)) return *code;
   return takt::run_all(arguments);
 }

@@ -1,7 +1,6 @@
 // Times of the kernels on SmolLM2-135M's shapes, beside what the machine itself can do.
 //
 //   bench_kernels [products|step|attention|rows|barrier|all] [threads]
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "command_line.h"
 #include "kernels/attention.h"
 #include "kernels/machine_peaks.h"
 #include "kernels/matmul.h"
@@ -275,13 +275,12 @@ void time_rows(ThreadPool& pool) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Times of the kernels on SmolLM2-135M's shapes, beside what this machine can do");
+  CommandLine line("Times of the kernels on SmolLM2-135M's shapes, beside what this machine can do");
   std::string what = "all";
   int threads = 2;
-  app.add_option("what", what, "Which of them")
-      ->check(CLI::IsMember({"products", "step", "attention", "rows", "barrier", "all"}));
-  app.add_option("threads", threads, "Compute threads")->check(CLI::Range(1, kMostThreads));
-  CLI11_PARSE(app, argc, argv);
+  line.choice("what", what, "Which of them", {"products", "step", "attention", "rows", "barrier", "all"});
+  line.number("threads", threads, "Compute threads", {1, kMostThreads});
+  if (const auto code = line.parse(argc, argv)) return *code;
   ThreadPool pool(threads);
   const MachinePeaks peaks = measure_machine_peaks(pool, levels().back());
   std::printf("%d threads: reads %.2f GB/s, int8 %.1f GMAC/s, F32 %.1f GMAC/s\n", threads, peaks.read * 1e-9,

@@ -1,11 +1,11 @@
 // The load generator against a server in this process that notes when each token left: how wrong are the instants that
 // it sees, how late does it send, what does it cost, and who is the limit when the pace is not kept.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <vector>
 
+#include "command_line.h"
 #include "load/asio_transport.h"
 #include "load/load_run.h"
 #include "measure/percentile.h"
@@ -147,14 +147,14 @@ int run(const Scenario& scenario) {
 }  // namespace takt::bench
 
 int main(int argc, char** argv) {
-  CLI::App app{"The load generator's own error and cost"};
+  takt::bench::CommandLine line("The load generator's own error and cost");
   bool small = false;
   std::uint32_t streams = 5000;
   std::uint32_t gap_ms = 100;
-  app.add_flag("--small", small, "Without the many streams and the report");
-  app.add_option("--streams", streams, "How many streams are many")->check(CLI::Range(1U, 20'000U));
-  app.add_option("--gap-ms", gap_ms, "Between two of their tokens")->check(CLI::Range(1U, 10'000U));
-  CLI11_PARSE(app, argc, argv);
+  line.flag("--small", small, "Without the many streams and the report");
+  line.number("--streams", streams, "How many streams are many", {1, 20'000});
+  line.number("--gap-ms", gap_ms, "Between two of their tokens", {1, 10'000});
+  if (const auto code = line.parse(argc, argv)) return *code;
   using std::chrono::milliseconds;
   int code = takt::bench::run({32, {500, milliseconds(10)}, milliseconds(7)});
   if (small) return code;

@@ -27,10 +27,10 @@ int run(int argc, char** argv) {
   std::vector<std::uint32_t> streams{1, 4, 8, 16, 32};
   DecodeLoad load;
   bool phases = false;
-  bench.app.add_option("--streams", streams, "How many decode at once")->delimiter(',');
-  bench.app.add_option("--context", load.context_tokens, "Tokens that each has before");
-  bench.app.add_option("--steps", load.steps, "Steps of one token each");
-  bench.app.add_flag("--phases", phases, "Also where the time of the steps goes");
+  bench.line.numbers("--streams", streams, "How many decode at once");
+  bench.line.number("--context", load.context_tokens, "Tokens that each has before");
+  bench.line.number("--steps", load.steps, "Steps of one token each");
+  bench.line.flag("--phases", phases, "Also where the time of the steps goes");
   return bench.run(argc, argv, [&](SpeedProbe& probe, CpuExecutor& executor) -> Status {
     ThreadPool& pool = *executor.runtime().pool;
     std::unique_ptr<PhaseTimes> times;

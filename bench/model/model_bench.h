@@ -1,13 +1,13 @@
 // What decode and prefill share: the options of a model's run, and loading it.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "command_line.h"
 #include "exec/cpu/cpu_executor.h"
 #include "exec/cpu/speed_probe.h"
 
@@ -15,17 +15,17 @@ namespace takt::bench {
 
 class ModelBench {
  public:
-  explicit ModelBench(const std::string& description) : app(description) {
-    app.add_option("model", model_, "GGUF file")->required();
-    app.add_option("--threads", options_.threads, "Compute threads; 0: what this process may use");
-    app.add_flag_callback(
-        "--no-repack", [this] { options_.repack = false; }, "Weights stay in the file and are read in every step");
-    app.add_option("--rounds", rounds, "The best of so many counts")->check(CLI::Range(1, 1000));
+  explicit ModelBench(const std::string& description) : line(description) {
+    line.required("model", model_, "GGUF file");
+    line.number("--threads", options_.threads, "Compute threads; 0: what this process may use");
+    line.flag("--no-repack", as_in_file_, "Weights stay in the file and are read in every step");
+    line.number("--rounds", rounds, "The best of so many counts", {1, 1000});
   }
 
   // The exit code. TAKT_ISA chooses the instruction set.
   int run(int argc, char** argv, const std::function<Status(SpeedProbe&, CpuExecutor&)>& measure) {
-    CLI11_PARSE(app, argc, argv);
+    if (const auto code = line.parse(argc, argv)) return *code;
+    options_.repack = !as_in_file_;
     SteadyClock clock;
     const TimePoint start = clock.now();
     auto executor = CpuExecutor::load(model_, options_, clock);
@@ -39,7 +39,7 @@ class ModelBench {
     return status ? 0 : fail(status.error());
   }
 
-  CLI::App app;
+  CommandLine line;
   int rounds = 3;
 
  private:
@@ -49,6 +49,7 @@ class ModelBench {
   }
 
   std::string model_;
+  bool as_in_file_ = false;
   CpuExecutorOptions options_;
 };
 

@@ -8,8 +8,8 @@ int run(int argc, char** argv) {
   ModelBench bench("Tokens per second of a model's prefill");
   std::vector<std::uint32_t> lengths{512, 2000};
   PrefillLoad load;
-  bench.app.add_option("--tokens", lengths, "Lengths of the prompt")->delimiter(',');
-  bench.app.add_option("--chunk", load.chunk_tokens, "Rows of a step");
+  bench.line.numbers("--tokens", lengths, "Lengths of the prompt");
+  bench.line.number("--chunk", load.chunk_tokens, "Rows of a step");
   return bench.run(argc, argv, [&](SpeedProbe& probe, CpuExecutor&) -> Status {
     for (const std::uint32_t tokens : lengths) {
       load.tokens = tokens;
