@@ -30,10 +30,9 @@ std::uint64_t scalar_bytes(GgufType type) {
     case GgufType::kUint64:
     case GgufType::kInt64:
     case GgufType::kFloat64:
-      return 8;
-    case GgufType::kString:
+    case GgufType::kString:  // at least its length
     case GgufType::kArray:
-      return 8;  // at least the length
+      return 8;
   }
   return 0;  // no such type
 }
