@@ -13,6 +13,11 @@ namespace {
 
 namespace json = boost::json;
 
+// What matters most stands in the first 80 columns.
+constexpr std::size_t kIdWidth = 16;
+constexpr std::size_t kWordWidth = 10;
+constexpr std::size_t kNameWidth = 12;
+
 std::string or_none(std::string value) {
   return value.empty() ? "-" : std::move(value);
 }
@@ -53,13 +58,14 @@ std::string counts(const std::vector<const json::object*>& requests) {
 std::string line_of(const json::object& request) {
   const json::object& gap = object(request, "worst_gap");
   const std::string first = has(request, "ttft_seconds") ? duration(number(request, "ttft_seconds")) : "-";
-  return format("%-16s %-10.10s %-12.12s %-12.12s %-12.12s %9s %9s %7.0f %7.0f %7.0f %8s %8s %9s\n",
-                text(request, "id").c_str(), text(request, "service_class").c_str(),
-                or_none(text(request, "tenant")).c_str(), or_none(text(request, "application")).c_str(),
-                state_of(request).c_str(), duration(number(request, "total_seconds")).c_str(), first.c_str(),
-                number(request, "prompt_tokens"), number(request, "cached_tokens"), number(request, "output_tokens"),
-                rate_in(request, "prefill").c_str(), rate_in(request, "decode").c_str(),
-                gap.empty() ? "-" : duration(number(gap, "seconds")).c_str());
+  return cell(text(request, "id"), kIdWidth) + ' ' + cell(text(request, "service_class"), kWordWidth) + ' ' +
+         cell(state_of(request), kWordWidth) +
+         format(" %8s %8s %6.0f %6.0f %6s %7s %9s %6.0f  ", duration(number(request, "total_seconds")).c_str(),
+                first.c_str(), number(request, "prompt_tokens"), number(request, "output_tokens"),
+                rate_in(request, "decode").c_str(), rate_in(request, "prefill").c_str(),
+                gap.empty() ? "-" : duration(number(gap, "seconds")).c_str(), number(request, "cached_tokens")) +
+         cell(or_none(text(request, "tenant")), kNameWidth) + ' ' +
+         first_characters(or_none(text(request, "application")), kNameWidth) + '\n';
 }
 
 }  // namespace
@@ -72,8 +78,10 @@ Result<std::string> live_table(std::string_view body) {
   const bool all = alive <= static_cast<double>(requests.size());
   std::string table = format("%.0f alive%s", alive, all ? "" : format(", the oldest %zu", requests.size()).c_str());
   table += counts(requests) + "\n";
-  table += format("%-16s %-10s %-12s %-12s %-12s %9s %9s %7s %7s %7s %8s %8s %9s\n", "id", "class", "tenant",
-                  "application", "state", "age", "first", "in", "cached", "out", "prefill", "decode", "worst gap");
+  table += cell("id", kIdWidth) + ' ' + cell("class", kWordWidth) + ' ' + cell("state", kWordWidth) +
+           format(" %8s %8s %6s %6s %6s %7s %9s %6s  ", "age", "first", "in", "out", "decode", "prefill", "worst gap",
+                  "cached") +
+           cell("tenant", kNameWidth) + " application\n";
   for (const json::object* request : requests) table += line_of(*request);
   return table;
 }

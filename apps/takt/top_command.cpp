@@ -4,13 +4,17 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "commands.h"
 #include "http_get.h"
 #include "live_table.h"
-#include "stop_signals.h"
+#include "number_in.h"
+#include "table_text.h"
+#include "terminal_text.h"
 
 namespace takt::app {
 namespace {
@@ -40,23 +44,31 @@ Screen screen() {
 
 unsigned rows_of(const Arguments& arguments, const Screen& screen) {
   if (arguments.rows > 0) return arguments.rows;
-  return screen.lines > kLinesAround ? std::min(kMostRows, screen.lines - kLinesAround) : kMostRows;
+  if (screen.lines == 0) return kMostRows;
+  return std::clamp(screen.lines - std::min(screen.lines, kLinesAround), 1U, kMostRows);
 }
 
-// From the terminal's upper left corner, each line cut at its edge, and nothing left of what was there before.
-std::string redrawn(const std::string& table, unsigned columns) {
+// From the terminal's upper left corner, cut at its edges, and nothing left of what was there before.
+std::string redrawn(const std::string& table, const Screen& screen) {
   std::string drawing = "\x1b[H";
-  for (std::size_t from = 0; from < table.size();) {
+  unsigned lines = 0;
+  for (std::size_t from = 0; from < table.size() && (screen.lines == 0 || ++lines < screen.lines);) {
     const std::size_t end = std::min(table.find('\n', from), table.size());
-    drawing += table.substr(from, columns > 0 ? std::min<std::size_t>(end - from, columns) : end - from) + "\x1b[K\n";
+    const std::string line = table.substr(from, end - from);
+    drawing += (screen.columns > 0 ? first_characters(line, screen.columns - 1) : line) + "\x1b[K\n";
     from = end + 1;
   }
   return drawing + "\x1b[J";
 }
 
-// Until the next look; false when there is to be none, since somebody stopped it or the terminal is gone.
-bool another_look(const Arguments& arguments) {
-  return !wait_for_signal(0, from_seconds(arguments.interval)) && !take_hangup() && !output_is_closed();
+Result<std::string> look(const ServerAddress& server, unsigned rows) {
+  const auto body = http_get(server, "/admin/requests?alive=" + std::to_string(rows));
+  return body ? live_table(*body) : body.error();
+}
+
+// Nothing here is worth finishing: the last look stays on the screen.
+void end_at_once(int /*signal*/) {
+  ::_exit(0);
 }
 
 ExitCode run_top(const Arguments& arguments) {
@@ -65,21 +77,22 @@ ExitCode run_top(const Arguments& arguments) {
   server->api_key = arguments.api_key;
   const bool goes_on = !arguments.once && screen().is_terminal;
   if (goes_on) {
-    catch_stop_signals();
-    loading_is_done();
+    std::signal(SIGINT, end_at_once);
+    std::signal(SIGTERM, end_at_once);
   }
-  do {
-    const Screen now = screen();
-    const auto body = http_get(*server, "/admin/requests?alive=" + std::to_string(rows_of(arguments, now)));
-    if (!body) {
-      const bool usage = body.error().code == ErrorCode::kInvalidArgument && !body.error().field.empty();
-      return fail(usage ? ExitCode::kUsage : ExitCode::kFault, body.error());
-    }
-    const auto table = live_table(*body);
-    if (!table) return fail(ExitCode::kFault, table.error());
-    if (const ExitCode printed = print(goes_on ? redrawn(*table, now.columns) : *table); printed != ExitCode::kDone)
-      return printed;
-  } while (goes_on && another_look(arguments));
+  auto table = look(*server, rows_of(arguments, screen()));
+  if (!table) {
+    const bool usage = table.error().code == ErrorCode::kInvalidArgument && !table.error().field.empty();
+    return fail(usage ? ExitCode::kUsage : ExitCode::kFault, table.error());
+  }
+  if (!goes_on) return print(*table);
+  while (!output_is_closed()) {
+    // A server that was there may come back: that is worth waiting for.
+    const std::string shown = table ? *table : terminal_line(table.error().message) + "\n";
+    if (const ExitCode printed = print(redrawn(shown, screen())); printed != ExitCode::kDone) return printed;
+    std::this_thread::sleep_for(from_seconds(arguments.interval));
+    table = look(*server, rows_of(arguments, screen()));
+  }
   return ExitCode::kDone;
 }
 
@@ -93,7 +106,7 @@ void add_top_command(CLI::App& app, ChosenCommand& chosen) {
   command->add_option("--api-key", arguments->api_key, "An admin key, where the server has keys")
       ->envname("TAKT_API_KEY");
   command->add_option("--interval", arguments->interval, "Seconds between two looks")
-      ->check(CLI::Range(0.1, 3600.0))
+      ->check(number_in(0.1, 3600.0))
       ->capture_default_str();
   command->add_option("--rows", arguments->rows, "Requests at most, the oldest first (what the terminal has room for)")
       ->check(CLI::Range(1U, kMostRows));

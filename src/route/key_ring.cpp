@@ -19,6 +19,7 @@ constexpr std::size_t kMinKeyBytes = 8;
 constexpr std::size_t kMaxKeyBytes = 512;
 constexpr std::size_t kMaxKeyFileBytes = 1 << 20;
 constexpr const char* kKeyFileOption = "auth.api_key_file";
+constexpr std::string ApiKey::*kNames[] = {&ApiKey::name, &ApiKey::tenant, &ApiKey::application};
 
 std::array<unsigned char, 32> digest_of(std::string_view text) {
   std::array<unsigned char, 32> digest{};
@@ -36,10 +37,21 @@ bool printable(std::string_view key) {
   return std::all_of(key.begin(), key.end(), [](char c) { return c > ' ' && c < 127; });
 }
 
+// They come into log lines, metrics and terminals; the same of the caller's headers have the same bound.
+bool fit_for_names(const ApiKey& key) {
+  constexpr std::size_t kMaxNameBytes = 128;
+  return std::all_of(std::begin(kNames), std::end(kNames), [&](std::string ApiKey::*name) {
+    const std::string& text = key.*name;
+    return text.size() <= kMaxNameBytes &&
+           std::none_of(text.begin(), text.end(), [](char c) { return (c >= 0 && c < ' ') || c == 127; });
+  });
+}
+
 // What is wrong with the key by itself, to be read behind where it stands; empty: nothing.
 std::string fault_of(const ApiKey& key, const ServiceClasses& classes) {
   if (key.key.size() < kMinKeyBytes || key.key.size() > kMaxKeyBytes || !printable(key.key))
     return " must have 8 to 512 printable ASCII characters and no space";
+  if (!fit_for_names(key)) return ": name, tenant and application have at most 128 bytes and no control characters";
   if (key.service_class.empty()) return {};
   const ServiceClass* service_class = classes.find(key.service_class);
   if (service_class == nullptr) return ": there is no class '" + key.service_class + "'; there are " + classes.names();

@@ -9,8 +9,9 @@ namespace {
 // Of a step that no stream waits for.
 Duration unhurried_budget(const SchedulerOptions& options, Duration without_rows) {
   if (options.step_overhead <= 0.0) return options.max_step;
-  const Duration warranted = from_seconds(to_seconds(without_rows) / options.step_overhead);
-  return std::clamp(warranted, std::min(options.step_target, options.max_step), options.max_step);
+  const double warranted = to_seconds(without_rows) / options.step_overhead;
+  if (warranted >= to_seconds(options.max_step)) return options.max_step;
+  return std::max(from_seconds(warranted), std::min(options.step_target, options.max_step));
 }
 
 }  // namespace

@@ -238,6 +238,8 @@ Status BodyWorker::generate(Generation generation, const ExchangePtr& exchange) 
     plan.parts.push_back(
         {requests[i].id, std::move(generation.prompts[i].tokens), std::move(generation.prompts[i].text)});
   }
+  std::vector<RequestId> unasked;  // the last one is next
+  for (auto request = requests.rbegin(); request != requests.rend(); ++request) unasked.push_back(request->id);
   context_.delivery.open(std::make_unique<Answer>(exchange, std::move(plan), options_));
 
   for (EngineRequest& request : requests) {
@@ -248,14 +250,18 @@ Status BodyWorker::generate(Generation generation, const ExchangePtr& exchange) 
       // The answer is open: its own thread ends it, and cancels the parts that were accepted before this one.
       note_refused(context_,
                    {id, exchange->arrival, labels, accepted.error().code, hints_of(generation, *exchange), 0});
+      context_.delivery.withdraw(std::move(unasked));
       context_.delivery.fail(exchange->id, accepted.error());
       return {};
     }
+    unasked.pop_back();
     if (exchange->superseded.load()) {
+      context_.delivery.withdraw(std::move(unasked));
       context_.delivery.fail(exchange->id, api::superseded());
       return {};
     }
     if (nobody_waits(*exchange)) {
+      context_.delivery.withdraw(std::move(unasked));
       generation.model->engine->cancel(id, CancelCause::kClientGone);
       context_.delivery.abandon(exchange->id, CancelCause::kClientGone);
       return {};

@@ -80,6 +80,10 @@ void Delivery::open(std::unique_ptr<Answer> answer) {
   post(std::move(answer));
 }
 
+void Delivery::withdraw(std::vector<RequestId> parts) {
+  if (!parts.empty()) post(Withdraw{std::move(parts)});
+}
+
 void Delivery::fail(RequestId id, Error error) {
   post(Fail{id, std::move(error)});
 }
@@ -151,8 +155,20 @@ std::vector<Delivery::Message> Delivery::wait_for_messages(bool ticking) {
 
 void Delivery::take(std::unique_ptr<Answer>& answer) {
   Answer& opened = *answer;
-  for (const AnswerPart& part : opened.parts()) by_part_[part.id] = &opened;
+  for (const AnswerPart& part : opened.parts()) {
+    by_part_[part.id] = &opened;
+    unaccepted_.try_emplace(part.id);
+  }
   answers_[opened.id()] = std::move(answer);
+}
+
+void Delivery::take(Withdraw& message) {
+  for (const RequestId part : message.parts) {
+    const auto found = unaccepted_.find(part);
+    if (found == unaccepted_.end()) continue;
+    found->second.withdrawn = true;
+    if (found->second.outcome) unaccepted_.erase(found);
+  }
 }
 
 void Delivery::take(Fail& message) {
@@ -173,8 +189,28 @@ void Delivery::take(GiveUp& message) {
   }
 }
 
-void Delivery::take(std::vector<Event>& events) {
+void Delivery::tell_followers(const std::vector<Event>& events) {
   for (EventSink* follower : followers_) follower->publish(events);
+}
+
+// An answer may be over before the engine has come to accept it: its step was under way while the client left.
+void Delivery::tell_held_back(const std::vector<Event>& events) {
+  std::vector<Event> delivered;
+  for (const Event& event : events) {
+    const auto* accepted = std::get_if<Accepted>(&event.what);
+    if (accepted == nullptr) continue;
+    const auto found = unaccepted_.find(accepted->request);
+    if (found == unaccepted_.end()) continue;
+    if (const auto outcome = found->second.outcome)
+      delivered.push_back({event.at, Delivered{accepted->request, *outcome}});
+    unaccepted_.erase(found);
+  }
+  if (!delivered.empty()) tell_followers(delivered);
+}
+
+void Delivery::take(std::vector<Event>& events) {
+  tell_followers(events);
+  tell_held_back(events);
   for (const Event& event : events) {
     std::visit(HandTo<LoadEstimate>{load_, event.at}, event.what);
     const RequestId* request = std::visit(RequestOf{}, event.what);
@@ -204,13 +240,20 @@ void Delivery::flush_and_retire(TimePoint now, bool tick) {
     }
     for (const AnswerPart& part : answer.parts()) {
       by_part_.erase(part.id);
-      delivered.push_back({now, Delivered{part.id, answer.outcome()}});
+      const auto unaccepted = unaccepted_.find(part.id);
+      if (unaccepted == unaccepted_.end()) {
+        delivered.push_back({now, Delivered{part.id, answer.outcome()}});
+      } else if (unaccepted->second.withdrawn) {
+        unaccepted_.erase(unaccepted);
+      } else {
+        unaccepted->second.outcome = answer.outcome();
+      }
     }
     it = answers_.erase(it);
     ++retired;
   }
   if (retired == 0) return;
-  for (EventSink* follower : followers_) follower->publish(delivered);
+  tell_followers(delivered);
   {
     std::lock_guard lock(mutex_);
     open_ -= retired;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 #include <variant>
@@ -23,7 +24,8 @@ namespace takt::serve {
 class Delivery final : public EventSink {
  public:
   // `followers` get the same events on the thread that writes answers, before the answers do, and a Delivered event
-  // when the answer is done. They outlive this object. The engines' threads pay nothing for them.
+  // for each part of an answer that is done, after the part's Accepted. They outlive this object. The engines' threads
+  // pay nothing for them.
   explicit Delivery(const Clock& clock, std::vector<EventSink*> followers = {});
   ~Delivery() override;  // stop()
   Delivery(const Delivery&) = delete;
@@ -34,6 +36,8 @@ class Delivery final : public EventSink {
 
   // From here on events of the answer's parts reach it. To be called before its parts go to the engine.
   void open(std::unique_ptr<Answer> answer);
+  // Parts of an open answer that the engine will never accept: it refused one, or they are not asked for any more.
+  void withdraw(std::vector<RequestId> parts);
   // Ends the answer `id` with an error; nothing happens when it is over.
   void fail(RequestId id, Error error);
   // The client of the answer `id` has gone or was cut.
@@ -64,17 +68,28 @@ class Delivery final : public EventSink {
   struct GiveUp {
     Error error;
   };
-  using Message = std::variant<std::unique_ptr<Answer>, Fail, Abandon, GiveUp, std::vector<Event>>;
+  struct Withdraw {
+    std::vector<RequestId> parts;
+  };
+  // A part of an answer that the engine has not accepted yet.
+  struct Unaccepted {
+    bool withdrawn = false;                // and never will
+    std::optional<AnswerOutcome> outcome;  // of its answer, where that is over already
+  };
+  using Message = std::variant<std::unique_ptr<Answer>, Withdraw, Fail, Abandon, GiveUp, std::vector<Event>>;
 
   void post(Message message);
   void run();
   std::vector<Message> wait_for_messages(bool ticking);
   void take(std::unique_ptr<Answer>& answer);
+  void take(Withdraw& message);
   void take(Fail& message);
   void take(Abandon& message);
   void take(GiveUp& message);
   void take(std::vector<Event>& events);
   Answer* find(RequestId part);
+  void tell_followers(const std::vector<Event>& events);
+  void tell_held_back(const std::vector<Event>& events);
   void flush_and_retire(TimePoint now, bool tick);
 
   const Clock& clock_;
@@ -91,6 +106,7 @@ class Delivery final : public EventSink {
   // The thread's own.
   std::unordered_map<RequestId, std::unique_ptr<Answer>> answers_;  // by their id
   std::unordered_map<RequestId, Answer*> by_part_;
+  std::unordered_map<RequestId, Unaccepted> unaccepted_;
 
   std::thread thread_;  // last: it uses all of the above
 };

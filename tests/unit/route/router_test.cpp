@@ -129,6 +129,14 @@ TEST(KeyRing, AFaultNamesWhereTheKeyStands) {
             "auth.admin_keys | auth.admin_keys, key 1" + wrong);
   EXPECT_EQ(error_of({{.key = "sk-alpha-1"}, {.key = "sk canary 12"}}), "api_key | API key 2" + wrong);
   EXPECT_EQ(error_of({{.key = "sk-alpha-1", .service_class = "chatt"}}).find("sk-alpha"), std::string::npos);
+  const std::string names = ": name, tenant and application have at most 128 bytes and no control characters";
+  EXPECT_EQ(error_of(parse_key_file("sk-alpha-1 tenant=a\033[31mred\n").value()),
+            "auth.api_key_file | Key file, line 1" + names);
+  EXPECT_EQ(error_of({{.key = "sk-alpha-1", .application = std::string(129, 'a')}}), "api_key | API key 1" + names);
+  EXPECT_EQ(error_of({{.key = "sk-alpha-1",
+                       .tenant = "Gr\xC3\xB6\xC3\x9F"
+                                 "e"}}),
+            "");
 }
 
 TEST(Router, AKeysClassMustExistAndFitItsTier) {

@@ -456,8 +456,10 @@ TEST(Budget, AStepWithoutStreamsIsAsLongAsItsFixedCostWarrants) {
   EXPECT_EQ(budget(3), milliseconds(60));
   EXPECT_EQ(budget(20), milliseconds(200)) << "not longer than max_step";
   EXPECT_EQ(step_budget(o, milliseconds(30), milliseconds(20)), milliseconds(30)) << "somebody's stream waits";
-  o.step_overhead = 0;
-  EXPECT_EQ(budget(3), milliseconds(200));
+  for (const double hardly : {0.0, 1e-300, 1e-12, 0.001}) {
+    o.step_overhead = hardly;
+    EXPECT_EQ(budget(3), milliseconds(200)) << hardly;
+  }
 }
 
 // Of two prompts of one length the first is ready after its own time, not after that of both.
