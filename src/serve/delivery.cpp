@@ -97,11 +97,15 @@ void Delivery::give_up(Error error) {
 }
 
 void Delivery::publish(const std::vector<Event>& events) noexcept {
-  std::vector<Event> ours;
-  for (const Event& event : events) {
-    if (std::visit(RequestOf{}, event.what) != nullptr) ours.push_back(event);
+  try {
+    std::vector<Event> ours;
+    for (const Event& event : events) {
+      if (std::visit(RequestOf{}, event.what) != nullptr) ours.push_back(event);
+    }
+    if (!ours.empty()) post(std::move(ours));
+  } catch (const std::exception& failure) {
+    spdlog::error("events of answers were lost: {}", failure.what());
   }
-  if (!ours.empty()) post(std::move(ours));
 }
 
 std::size_t Delivery::open_answers() const {
