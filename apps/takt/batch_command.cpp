@@ -33,7 +33,7 @@ namespace {
 
 constexpr std::size_t kMostFaultsShown = 10;
 
-struct Arguments {
+struct BatchArguments {
   std::string input;
   std::string output;  // empty: standard output
   bool resume = false;
@@ -85,14 +85,14 @@ Status check_regular(const std::string& path) {
   return {};
 }
 
-struct Output {
+struct AnswerOutput {
   AnswerFile file;
   BatchAnswered earlier;
 };
 
 // Ours alone, behind the answers that it holds already. Its last line may have been cut off.
-Result<Output> open_output(const Arguments& arguments) {
-  if (arguments.output.empty()) return Output{};
+Result<AnswerOutput> open_output(const BatchArguments& arguments) {
+  if (arguments.output.empty()) return AnswerOutput{};
   const std::string& path = arguments.output;
   std::error_code failure;
   if (std::filesystem::exists(path, failure)) {
@@ -103,7 +103,7 @@ Result<Output> open_output(const Arguments& arguments) {
   }
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND, 0644);
   if (fd < 0) return file_error(path, std::strerror(errno));
-  Output output{AnswerFile(fd), {}};
+  AnswerOutput output{AnswerFile(fd), {}};
   if (::flock(fd, LOCK_EX | LOCK_NB) != 0) return file_error(path, "another takt batch writes to it");
   std::ifstream before(path, std::ios::binary);
   auto answered = read_answered(before);
@@ -127,7 +127,7 @@ config::Settings for_this_process() {
           {"route", Kind::kNewList, {}, "batch"}};
 }
 
-Result<std::unique_ptr<config::LoadedConfig>> load_config(const Arguments& arguments) {
+Result<std::unique_ptr<config::LoadedConfig>> load_config(const BatchArguments& arguments) {
   using Kind = config::Setting::Kind;
   config::ConfigSources sources;
   if (arguments.config_file) {
@@ -170,8 +170,8 @@ bool asked_to_stop(InferenceServer& server) {
   return signals != 0;
 }
 
-ExitCode answer_all(const Arguments& arguments, config::ServerConfig& config, std::istream& input,
-                    const Output& output) {
+ExitCode answer_all(const BatchArguments& arguments, config::ServerConfig& config, std::istream& input,
+                    const AnswerOutput& output) {
   const std::string key = "batch-" + std::to_string(fresh_seed()) + std::to_string(fresh_seed());
   config.route.keys = {{.key = key}};
   auto launched = launch(config, nullptr, stderr);
@@ -203,7 +203,7 @@ ExitCode answer_all(const Arguments& arguments, config::ServerConfig& config, st
   return ExitCode::kFault;
 }
 
-ExitCode run_batch(const Arguments& arguments) {
+ExitCode run_batch(const BatchArguments& arguments) {
   set_up_logging("warning");
   const auto config = load_config(arguments);
   if (!config) return fail(ExitCode::kUsage, config.error());
@@ -228,7 +228,7 @@ ExitCode run_batch(const Arguments& arguments) {
 void add_batch_command(CLI::App& app, ChosenCommand& chosen) {
   auto* command =
       app.add_subcommand("batch", "Answer a file of requests (OpenAI batch lines) with a model in this process");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<BatchArguments>();
   command->add_option("FILE", arguments->input, "A request a line: {\"custom_id\", \"method\", \"url\", \"body\"}")
       ->required();
   command->add_option("--output,-o", arguments->output, "Where answers go, a line each as they end; standard output");

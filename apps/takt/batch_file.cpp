@@ -11,7 +11,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMaxDepth = 64;
+constexpr std::size_t kMaxRequestDepth = 64;
 constexpr std::string_view kAnswerBegins = R"({"id":"batch_req_)";
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
@@ -58,7 +58,7 @@ std::string_view object_bytes(std::string_view line, std::string_view name) {
 }
 
 Result<BatchRequest> read_request(std::string_view line) {
-  const auto object = parse_json_line(line, kMaxDepth);
+  const auto object = parse_json_line(line, kMaxRequestDepth);
   if (!object) return object.error();
   BatchRequest request;
   for (const auto& [name, target] : {std::pair{"custom_id", &request.custom_id}, std::pair{"url", &request.path}}) {
@@ -165,7 +165,7 @@ Result<BatchAnswered> read_answered(std::istream& in) {
       return Error::invalid(at, at + " has more than " + std::to_string(kMaxJsonLineBytes) + " bytes");
     answered.whole_bytes += line.size() + (read == JsonLine::kWhole ? 1 : 0);
     if (is_blank(line)) continue;
-    const auto object = parse_json_line(line, kMaxDepth);
+    const auto object = parse_json_line(line, kMaxRequestDepth);
     if (!object) return Error::invalid(at, at + " " + object.error().message);
     if (!line.starts_with(kAnswerBegins)) return Error::invalid(at, at + " is no answer of takt batch");
     auto id = text_of(*object, "custom_id");

@@ -23,7 +23,7 @@ constexpr double kUsualDuration = 60.0;
 constexpr double kMostWarmUp = 30.0;
 constexpr double kWarmUpShare = 0.2;
 
-struct Arguments {
+struct BenchArguments {
   BenchOptions common;
   load::ClassSettings one;  // by options of their own
   std::vector<std::string> classes;
@@ -38,7 +38,7 @@ struct Arguments {
   CompareArguments compare;
 };
 
-Result<std::vector<load::ClassSettings>> class_settings(const Arguments& arguments) {
+Result<std::vector<load::ClassSettings>> class_settings(const BenchArguments& arguments) {
   std::vector<load::ClassSettings> all;
   if (!arguments.load_file.empty()) {
     auto read = load::read_load_file(arguments.load_file);
@@ -81,7 +81,7 @@ double warm_up_of(const BenchOptions& options) {
 }
 
 void note_load(report::RunReport& report, const std::vector<load::ClassSettings>& classes, double factor,
-               const Arguments& arguments) {
+               const BenchArguments& arguments) {
   for (const auto& one : classes) {
     const std::string of =
         classes.size() > 1 ? " of " + one.name + (one.application.empty() ? "" : " (" + one.application + ")") : "";
@@ -100,7 +100,7 @@ void note_load(report::RunReport& report, const std::vector<load::ClassSettings>
 }
 
 // One run at a multiple of the rates that were asked for.
-Result<report::RunReport> run_once(BenchSession& session, const Arguments& arguments,
+Result<report::RunReport> run_once(BenchSession& session, const BenchArguments& arguments,
                                    const std::vector<load::ClassSettings>& classes, double factor, std::string label) {
   const auto duration = duration_of(arguments.common);
   const double warm_up = warm_up_of(arguments.common);
@@ -126,7 +126,7 @@ Result<report::RunReport> run_once(BenchSession& session, const Arguments& argum
   return report;
 }
 
-Result<report::RunReport> run_home(BenchSession& session, const Arguments& arguments) {
+Result<report::RunReport> run_home(BenchSession& session, const BenchArguments& arguments) {
   const load::HomeOptions home{.people = arguments.people,
                                .length = from_seconds(arguments.common.duration_seconds.value_or(600.0)),
                                .length_factor = arguments.length_factor,
@@ -154,7 +154,7 @@ double total_rate(const std::vector<load::ClassSettings>& classes) {
   return rate;
 }
 
-Result<report::RunReport> find_capacity(BenchSession& session, const Arguments& arguments,
+Result<report::RunReport> find_capacity(BenchSession& session, const BenchArguments& arguments,
                                         const std::vector<load::ClassSettings>& classes) {
   const double base = total_rate(classes);
   if (base <= 0.0) return Error::invalid("--find-capacity", "--find-capacity needs an open load: a rate");
@@ -195,13 +195,13 @@ Result<report::RunReport> find_capacity(BenchSession& session, const Arguments& 
   return report;
 }
 
-std::vector<std::string> input_files(const Arguments& arguments, const std::vector<load::ClassSettings>& classes) {
+std::vector<std::string> input_files(const BenchArguments& arguments, const std::vector<load::ClassSettings>& classes) {
   std::vector<std::string> files{arguments.load_file};
   for (const auto& one : classes) files.push_back(one.lengths);
   return files;
 }
 
-ExitCode run_bench(const Arguments& arguments) {
+ExitCode run_bench(const BenchArguments& arguments) {
   if (arguments.common.url.empty())
     return fail(ExitCode::kUsage, Error::invalid("url", "which server? takt bench URL"));
   const auto classes = class_settings(arguments);
@@ -254,7 +254,7 @@ std::vector<CLI::Option*> add_class_options(CLI::App& command, load::ClassSettin
   return {rate, arrivals, users, think, turns, prompt, output, lengths, prefix, share, after};
 }
 
-void add_load_options(CLI::App& command, Arguments& arguments) {
+void add_load_options(CLI::App& command, BenchArguments& arguments) {
   const auto own = add_class_options(command, arguments.one);
   auto* classes = command.add_option(
       "--class", arguments.classes,
@@ -288,7 +288,7 @@ void add_load_options(CLI::App& command, Arguments& arguments) {
 void add_bench_command(CLI::App& app, ChosenCommand& chosen) {
   auto* command =
       app.add_subcommand("bench", "Load any server of the OpenAI API and judge it; `bench compare` tells runs apart");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<BenchArguments>();
   command->add_option("url", arguments->common.url, "http[s]://HOST[:PORT][/PREFIX]");
   add_load_options(*command, *arguments);
   add_bench_options(*command, arguments->common);

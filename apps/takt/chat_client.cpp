@@ -19,7 +19,7 @@ namespace takt::app {
 namespace {
 
 namespace asio = boost::asio;
-namespace http = boost::beast::http;
+namespace beast = boost::beast;
 namespace json = boost::json;
 using boost::system::error_code;
 
@@ -41,20 +41,21 @@ json::object request_body(const std::vector<ChatMessage>& conversation, const An
   return body;
 }
 
-http::request<http::string_body> make_request(const ServerAddress& server, const std::vector<ChatMessage>& conversation,
-                                              const AnswerSettings& settings) {
-  http::request<http::string_body> request{http::verb::post, "/v1/chat/completions", 11};
-  request.set(http::field::host, authority(server));
-  request.set(http::field::content_type, "application/json");
-  if (!server.api_key.empty()) request.set(http::field::authorization, "Bearer " + server.api_key);
+beast::http::request<beast::http::string_body> make_request(const ServerAddress& server,
+                                                            const std::vector<ChatMessage>& conversation,
+                                                            const AnswerSettings& settings) {
+  beast::http::request<beast::http::string_body> request{beast::http::verb::post, "/v1/chat/completions", 11};
+  request.set(beast::http::field::host, authority(server));
+  request.set(beast::http::field::content_type, "application/json");
+  if (!server.api_key.empty()) request.set(beast::http::field::authorization, "Bearer " + server.api_key);
   request.body() = json::serialize(request_body(conversation, settings));
   request.prepare_payload();
   return request;
 }
 
 Error io_error(const error_code& error) {
-  static const auto& not_http = make_error_code(http::error::bad_version).category();
-  if (error == http::error::end_of_stream || error == http::error::partial_message)
+  static const auto& not_http = make_error_code(beast::http::error::bad_version).category();
+  if (error == beast::http::error::end_of_stream || error == beast::http::error::partial_message)
     return {ErrorCode::kIo, "the server closed the connection before its answer was complete", {}};
   const char* what =
       error.category() == not_http ? "the server's answer is not understood: " : "the connection broke: ";
@@ -139,11 +140,11 @@ class Exchange {
     parser_.body_limit(boost::none);  // a stream may be long: nothing of it is kept here
   }
 
-  Status send(http::request<http::string_body> request) {
-    http::request_serializer<http::string_body> serializer(request);
+  Status send(beast::http::request<beast::http::string_body> request) {
+    beast::http::request_serializer<beast::http::string_body> serializer(request);
     while (!serializer.is_done() && !stopped()) {
       error_code error;
-      http::write_some(socket_, serializer, error);
+      beast::http::write_some(socket_, serializer, error);
       if (error == asio::error::would_block) {
         wait(POLLOUT);
       } else if (error == asio::error::broken_pipe || error == asio::error::connection_reset) {
@@ -165,15 +166,15 @@ class Exchange {
         continue;
       }
       if (error == asio::error::eof) {
-        error = http::error::end_of_stream;
+        error = beast::http::error::end_of_stream;
         if (parser_.got_some()) parser_.put_eof(error);
       }
       if (error) return io_error(error);
       if (auto status = parse_buffered(answer); !status) return status;
     }
     if (stopped_) return {};
-    if (parser_.get().result() != http::status::ok) return server_error(parse(refusal_));
-    if (!answer.complete()) return io_error(http::error::partial_message);
+    if (parser_.get().result() != beast::http::status::ok) return server_error(parse(refusal_));
+    if (!answer.complete()) return io_error(beast::http::error::partial_message);
     return {};
   }
 
@@ -192,10 +193,10 @@ class Exchange {
       const std::string_view bytes(piece.data(), piece.size() - parser_.get().body().size);
       if (auto status = take(bytes, answer); !status) return status;
       needed_ = 1;
-      if (error == http::error::need_more) {
+      if (error == beast::http::error::need_more) {
         if (buffer_.size() == kMaxBufferedBytes) return too_large("a header of the server's answer", kMaxBufferedBytes);
         needed_ = std::max(buffer_.size() + 1, kShortestEnd);
-      } else if (error && error != http::error::need_buffer) {
+      } else if (error && error != beast::http::error::need_buffer) {
         return io_error(error);
       }
     }
@@ -204,7 +205,7 @@ class Exchange {
 
   Status take(std::string_view bytes, AnswerReader& answer) {
     if (bytes.empty()) return {};
-    if (parser_.get().result() == http::status::ok) return answer.take(bytes);
+    if (parser_.get().result() == beast::http::status::ok) return answer.take(bytes);
     refusal_ += bytes;
     if (refusal_.size() > kMaxErrorBytes) return too_large("the server's refusal", kMaxErrorBytes);
     return {};
@@ -219,7 +220,7 @@ class Exchange {
   asio::ip::tcp::socket& socket_;
   const std::function<bool()>& should_stop_;
   boost::beast::flat_buffer buffer_{kMaxBufferedBytes};
-  http::response_parser<http::buffer_body> parser_;
+  beast::http::response_parser<beast::http::buffer_body> parser_;
   std::size_t needed_ = 1;  // bytes before parsing goes on
   std::string refusal_;
   bool stopped_ = false;

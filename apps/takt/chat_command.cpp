@@ -18,7 +18,7 @@
 namespace takt::app {
 namespace {
 
-struct Arguments {
+struct ChatArguments {
   ServerAddress server;
   std::optional<std::string> model;  // in this process
   AnswerSettings settings;
@@ -26,7 +26,7 @@ struct Arguments {
 };
 
 // A server of our own on a free port, with a key that nobody else knows.
-ExitCode converse_in_process(const Arguments& arguments) {
+ExitCode converse_in_process(const ChatArguments& arguments) {
   config::ServerConfig config;
   config.http.port = 0;
   config.process.models = {*arguments.model};
@@ -37,7 +37,7 @@ ExitCode converse_in_process(const Arguments& arguments) {
   return converse({config.http.host, std::get<0>(launched)->port(), key}, arguments.settings, arguments.system);
 }
 
-ExitCode run_chat(const Arguments& arguments) {
+ExitCode run_chat(const ChatArguments& arguments) {
   set_up_logging("warning");
   if (arguments.model) return converse_in_process(arguments);
   if (const auto status = check(arguments.server); !status) return fail(ExitCode::kUsage, status.error());
@@ -49,7 +49,7 @@ ExitCode run_chat(const Arguments& arguments) {
 void add_chat_command(CLI::App& app, ChosenCommand& chosen) {
   auto* command = app.add_subcommand(
       "chat", "Talk to a model in the terminal; piped lines are messages, and only the answers go to standard output");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ChatArguments>();
   auto* host = command->add_option("--host", arguments->server.host, "Where the server is");
   auto* port = command->add_option("--port", arguments->server.port, "Its port")->check(CLI::Range(1, 65535));
   command->add_option("--api-key", arguments->server.api_key, "Its key")->envname("TAKT_API_KEY");

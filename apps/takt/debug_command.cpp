@@ -20,7 +20,7 @@
 namespace takt::app {
 namespace {
 
-struct Arguments {
+struct DebugArguments {
   std::string model;
   std::string template_file;
   CpuExecutorOptions compute;
@@ -40,7 +40,7 @@ Result<ModelVocabulary> vocabulary_of(const ModelSource& source) {
   return read_vocabulary(*file);
 }
 
-ExitCode run_tokenize(const Arguments& arguments) {
+ExitCode run_tokenize(const DebugArguments& arguments) {
   const auto source = find_model(arguments.model);
   if (!source) return fail(ExitCode::kModel, source.error());
   if (!source->script) return exit_code(run_debug_tokenize(std::filesystem::path(source->path), std::cin, std::cout));
@@ -56,7 +56,7 @@ ExitCode render_file(const std::string& path) {
   return exit_code(run_debug_render(*text, std::cin, std::cout));
 }
 
-ExitCode run_render(const Arguments& arguments) {
+ExitCode run_render(const DebugArguments& arguments) {
   if (arguments.template_file.empty() == arguments.model.empty()) {
     return fail(ExitCode::kUsage, Error::invalid("", "give --template or --model, one of them"));
   }
@@ -70,7 +70,7 @@ ExitCode run_render(const Arguments& arguments) {
   return exit_code(run_debug_render(vocabulary->chat_template, std::cin, std::cout, control_tokens(*vocabulary)));
 }
 
-ExitCode run_logprobs(const Arguments& arguments) {
+ExitCode run_logprobs(const DebugArguments& arguments) {
   const auto source = find_model(arguments.model);
   if (!source) return fail(ExitCode::kModel, source.error());
   if (source->script) return fail(ExitCode::kUsage, Error::invalid("", "a scripted model has no logits"));
@@ -79,14 +79,14 @@ ExitCode run_logprobs(const Arguments& arguments) {
   return exit_code(run_debug_logprobs(**probe, std::cin, std::cout));
 }
 
-void add_tokenize(CLI::App& debug, const std::shared_ptr<Arguments>& arguments, ChosenCommand& chosen) {
+void add_tokenize(CLI::App& debug, const std::shared_ptr<DebugArguments>& arguments, ChosenCommand& chosen) {
   auto* command = debug.add_subcommand("tokenize", R"({"text","add_special"?,"parse_special"?} -> {"ids"})");
   command->add_option("--model", arguments->model, "GGUF file (vocabulary-only ones too), name or fake:SCRIPT")
       ->required();
   command->callback([&chosen, arguments] { chosen = [arguments] { return run_tokenize(*arguments); }; });
 }
 
-void add_render(CLI::App& debug, const std::shared_ptr<Arguments>& arguments, ChosenCommand& chosen) {
+void add_render(CLI::App& debug, const std::shared_ptr<DebugArguments>& arguments, ChosenCommand& chosen) {
   auto* command =
       debug.add_subcommand("render", R"({"messages","tools"?,"documents"?,"options"?,"now"?} -> {"output"})");
   command->add_option("--template", arguments->template_file, "Jinja file");
@@ -94,7 +94,7 @@ void add_render(CLI::App& debug, const std::shared_ptr<Arguments>& arguments, Ch
   command->callback([&chosen, arguments] { chosen = [arguments] { return run_render(*arguments); }; });
 }
 
-void add_logprobs(CLI::App& debug, const std::shared_ptr<Arguments>& arguments, ChosenCommand& chosen) {
+void add_logprobs(CLI::App& debug, const std::shared_ptr<DebugArguments>& arguments, ChosenCommand& chosen) {
   auto* command =
       debug.add_subcommand("logprobs", R"({"prompt_ids","generate"?,"top"?,"ids_at"?} -> {"greedy_ids","positions"})");
   command->add_option("--model", arguments->model, "GGUF file or name")->required();
@@ -118,7 +118,7 @@ void add_debug_command(CLI::App& app, ChosenCommand& chosen) {
   auto* command =
       app.add_subcommand("debug", "JSON lines in and out, one line out per line in, for checking this program");
   command->require_subcommand(1);
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<DebugArguments>();
   add_tokenize(*command, arguments, chosen);
   add_render(*command, arguments, chosen);
   add_logprobs(*command, arguments, chosen);

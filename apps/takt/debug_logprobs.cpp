@@ -18,7 +18,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMaxDepth = 8;
+constexpr std::size_t kMaxQueryDepth = 8;
 
 std::optional<std::int64_t> whole_number(const json::value& value, std::int64_t min, std::int64_t max) {
   json::error_code error;
@@ -91,7 +91,7 @@ json::array list(const std::vector<Number>& numbers) {
   return json::array(numbers.begin(), numbers.end());
 }
 
-Result<json::object> answer(LogprobProbe& probe, const json::object& given) {
+Result<json::object> answer_query(LogprobProbe& probe, const json::object& given) {
   const auto query = query_of(given);
   if (!query) return query.error();
   const auto answer = probe.answer(*query);
@@ -111,8 +111,8 @@ Result<json::object> answer(LogprobProbe& probe, const json::object& given) {
 }  // namespace
 
 int run_debug_logprobs(LogprobProbe& probe, std::istream& in, std::ostream& out) {
-  const auto look_up = [&](const json::object& given) { return answer(probe, given); };
-  return filter_json_lines(in, out, kMaxDepth, look_up) ? 0 : 1;
+  const auto look_up = [&](const json::object& given) { return answer_query(probe, given); };
+  return filter_json_lines(in, out, kMaxQueryDepth, look_up) ? 0 : 1;
 }
 
 }  // namespace takt

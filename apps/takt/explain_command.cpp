@@ -12,7 +12,7 @@
 namespace takt::app {
 namespace {
 
-struct Arguments {
+struct ExplainArguments {
   std::string request;
   std::string url = "http://127.0.0.1:8080";
   std::string api_key;
@@ -20,7 +20,7 @@ struct Arguments {
   bool json = false;
 };
 
-ExitCode run_explain(const Arguments& arguments) {
+ExitCode run_explain(const ExplainArguments& arguments) {
   if (arguments.request.empty() == (arguments.slowest == 0))
     return fail(ExitCode::kUsage, Error::invalid("", "give a request's id, --slowest N or --route"));
   auto server = parse_url(arguments.url);
@@ -47,7 +47,7 @@ ExitCode run_explain(const Arguments& arguments) {
 
 void add_explain_command(CLI::App& app, ChosenCommand& chosen) {
   auto* command = app.add_subcommand("explain", "Tell why a request took as long as it did, or where one would go");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ExplainArguments>();
   const auto route = add_route_options(*command);
   auto* id = command->add_option("id", arguments->request, "The request: x-request-id, or the answer's id");
   command->add_option("--slowest", arguments->slowest, "Those that took longest instead")

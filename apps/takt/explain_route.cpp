@@ -44,26 +44,27 @@ Result<route::Wishes> wishes_of(const RouteQuestion& question) {
   return wishes;
 }
 
-std::string line(const char* name, const std::string& value) {
+std::string route_line(const char* name, const std::string& value) {
   char start[32];
   std::snprintf(start, sizeof start, "%-16s", name);
   return start + (value.empty() ? std::string("-") : value) + "\n";
 }
 
-std::string milliseconds(Duration time) {
+std::string whole_milliseconds(Duration time) {
   return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(time).count()) + " ms";
 }
 
 std::string story(const route::Route& route, const route::ServiceClass& service_class) {
   const ClassLimits& limits = service_class.settings.limits;
-  return line("class", route.labels.service_class) + line("because of", route.why) +
-         line("tier", to_string(route.labels.tier)) + line("tenant", route.labels.tenant) +
-         line("application", route.labels.application) + line("user", route.labels.user) +
-         line("first token", milliseconds(route.deadline > Duration::zero() ? route.deadline : route.targets.ttft)) +
-         line("between tokens", milliseconds(route.targets.itl)) +
-         line("longest wait", milliseconds(route.targets.max_queue_wait)) +
-         line("seats",
-              std::to_string(limits.reserved.seats) + " reserved, at most " + std::to_string(limits.ceiling.seats));
+  return route_line("class", route.labels.service_class) + route_line("because of", route.why) +
+         route_line("tier", to_string(route.labels.tier)) + route_line("tenant", route.labels.tenant) +
+         route_line("application", route.labels.application) + route_line("user", route.labels.user) +
+         route_line("first token",
+                    whole_milliseconds(route.deadline > Duration::zero() ? route.deadline : route.targets.ttft)) +
+         route_line("between tokens", whole_milliseconds(route.targets.itl)) +
+         route_line("longest wait", whole_milliseconds(route.targets.max_queue_wait)) +
+         route_line("seats", std::to_string(limits.reserved.seats) + " reserved, at most " +
+                                 std::to_string(limits.ceiling.seats));
 }
 
 }  // namespace

@@ -14,11 +14,10 @@ namespace {
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
-namespace http = boost::beast::http;
 namespace json = boost::json;
 using boost::system::error_code;
 
-constexpr auto kPatience = std::chrono::seconds(30);
+constexpr auto kGetPatience = std::chrono::seconds(30);
 
 Error bad_url() {
   return Error::invalid("url", "url must be http://HOST:PORT");
@@ -26,16 +25,16 @@ Error bad_url() {
 
 // Runs one asynchronous operation to its end: only those of Beast know of time.
 template <typename Start>
-error_code run(asio::io_context& context, beast::tcp_stream& stream, Start start) {
+error_code run_one(asio::io_context& context, beast::tcp_stream& stream, Start start) {
   error_code result;
-  stream.expires_after(kPatience);
+  stream.expires_after(kGetPatience);
   start([&result](error_code error, auto&&...) { result = error; });
   context.restart();
   context.run();
   return result;
 }
 
-Error server_error(unsigned status, const std::string& body) {
+Error refusal_of(unsigned status, const std::string& body) {
   error_code error;
   const json::value parsed = json::parse(body, error);
   const auto* message = error ? nullptr : parsed.find_pointer("/error/message", error);
@@ -80,22 +79,24 @@ Result<std::string> http_get(const ServerAddress& server, const std::string& tar
   const std::string where = authority(server);
   error_code error;
   const auto endpoints = resolver.resolve(server.host, std::to_string(server.port), error);
-  if (!error) error = run(context, stream, [&](auto done) { stream.async_connect(endpoints, done); });
+  if (!error) error = run_one(context, stream, [&](auto done) { stream.async_connect(endpoints, done); });
   if (error) return Error{ErrorCode::kUnavailable, "no server at " + where + " (" + error.message() + ")", {}};
 
-  http::request<http::empty_body> request{http::verb::get, target, 11};
-  request.set(http::field::host, where);
-  request.set(http::field::connection, "close");
-  if (!server.api_key.empty()) request.set(http::field::authorization, "Bearer " + server.api_key);
-  error = run(context, stream, [&](auto done) { http::async_write(stream, request, done); });
+  beast::http::request<beast::http::empty_body> request{beast::http::verb::get, target, 11};
+  request.set(beast::http::field::host, where);
+  request.set(beast::http::field::connection, "close");
+  if (!server.api_key.empty()) request.set(beast::http::field::authorization, "Bearer " + server.api_key);
+  error = run_one(context, stream, [&](auto done) { beast::http::async_write(stream, request, done); });
   beast::flat_buffer buffer;
-  http::response_parser<http::string_body> parser;
+  beast::http::response_parser<beast::http::string_body> parser;
   parser.body_limit(kMaxAnswerBytes);
-  if (!error) error = run(context, stream, [&](auto done) { http::async_read(stream, buffer, parser, done); });
+  if (!error)
+    error = run_one(context, stream, [&](auto done) { beast::http::async_read(stream, buffer, parser, done); });
   if (error == beast::error::timeout)
     return Error{ErrorCode::kUnavailable, "the server at " + where + " does not answer", {}};
   if (error) return Error{ErrorCode::kIo, "the connection to " + where + " broke: " + error.message(), {}};
-  if (parser.get().result() != http::status::ok) return server_error(parser.get().result_int(), parser.get().body());
+  if (parser.get().result() != beast::http::status::ok)
+    return refusal_of(parser.get().result_int(), parser.get().body());
   return std::move(parser.get().body());
 }
 

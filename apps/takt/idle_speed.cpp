@@ -7,7 +7,7 @@
 namespace takt::app {
 namespace {
 
-std::string milliseconds(Duration time) {
+std::string idle_milliseconds(Duration time) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.0f ms", to_seconds(time) * 1e3);
   return text;
@@ -32,16 +32,17 @@ IdleSpeed idle_speed(const StepTimeTerms& terms, Duration max_step) {
 std::vector<std::string> missed_when_idle(const IdleSpeed& speed, const ServiceTargets& targets, Duration step_target) {
   std::vector<std::string> missed;
   std::string token_targets;
-  if (speed.decode_step > targets.itl) token_targets = "its target between tokens is " + milliseconds(targets.itl);
+  if (speed.decode_step > targets.itl) token_targets = "its target between tokens is " + idle_milliseconds(targets.itl);
   if (speed.decode_step > step_target) {
     token_targets += token_targets.empty() ? "" : " and ";
-    token_targets += "the step target is " + milliseconds(step_target);
+    token_targets += "the step target is " + idle_milliseconds(step_target);
   }
   if (!token_targets.empty())
-    missed.push_back("a token of a single stream takes " + milliseconds(speed.decode_step) + ", " + token_targets);
+    missed.push_back("a token of a single stream takes " + idle_milliseconds(speed.decode_step) + ", " + token_targets);
   if (speed.prompt > targets.ttft) {
-    missed.push_back("a prompt of " + std::to_string(kTypicalTokens) + " tokens takes " + milliseconds(speed.prompt) +
-                     " to its first token, the target is " + milliseconds(targets.ttft));
+    missed.push_back("a prompt of " + std::to_string(kTypicalTokens) + " tokens takes " +
+                     idle_milliseconds(speed.prompt) + " to its first token, the target is " +
+                     idle_milliseconds(targets.ttft));
   }
   return missed;
 }

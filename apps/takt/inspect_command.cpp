@@ -13,7 +13,7 @@
 namespace takt::app {
 namespace {
 
-struct Arguments {
+struct InspectArguments {
   std::string model;
   bool json = false;
   bool metadata_only = false;
@@ -22,7 +22,7 @@ struct Arguments {
   bool repack = true;
 };
 
-ExitCode run_inspect(const Arguments& arguments) {
+ExitCode run_inspect(const InspectArguments& arguments) {
   const auto source = find_model(arguments.model);
   if (!source) return fail(ExitCode::kModel, source.error());
   if (source->script) return fail(ExitCode::kUsage, Error::invalid("model", "a scripted model has no file to inspect"));
@@ -48,7 +48,7 @@ ExitCode run_inspect(const Arguments& arguments) {
 
 void add_inspect_command(CLI::App& app, ChosenCommand& chosen) {
   auto* command = app.add_subcommand("inspect", "Show what a model file holds and what it costs on this machine");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<InspectArguments>();
   command->add_option("model", arguments->model, "GGUF file or name")->required();
   command->add_flag("--json", arguments->json, "One JSON object instead of text");
   command->add_flag("--tensors", arguments->tensors, "List every tensor too (--json always does)");

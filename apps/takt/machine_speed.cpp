@@ -16,7 +16,7 @@ constexpr std::uint32_t kDecodeSteps = 8;
 constexpr std::uint32_t kPromptTokens = 512;
 constexpr int kMeasuredRounds = 2;
 
-std::string line(const char* format, double a, double b) {
+std::string speed_line(const char* format, double a, double b) {
   char text[160];
   std::snprintf(text, sizeof(text), format, a, b);
   return text;
@@ -76,17 +76,17 @@ Result<MachineSpeed> measure_machine_speed(const std::string& path, const GgufFi
 std::string to_text(const MachineSpeed& speed) {
   std::ostringstream out;
   out << "\nSpeed of " << speed.threads << " threads (" << speed.isa << "), as far as other programs let them\n"
-      << line("  the machine reads %.1f GB/s and multiplies %.0f G 8-bit values a second\n", speed.peaks.read * 1e-9,
-              speed.peaks.multiply.int8 * 1e-9);
+      << speed_line("  the machine reads %.1f GB/s and multiplies %.0f G 8-bit values a second\n",
+                    speed.peaks.read * 1e-9, speed.peaks.multiply.int8 * 1e-9);
   for (const auto& at : speed.decode) {
     out << "  " << at.streams << (at.streams == 1 ? " stream" : " streams") << " at " << speed.context_tokens
-        << line(" tokens: %.1f tokens/s, %.1f each;", at.tokens_per_second, at.tokens_per_second / at.streams)
-        << line(" matrices take %.0f %% of the bandwidth, %.0f %% of the multiplications\n",
-                100 * speed.bandwidth_share(at), 100 * speed.multiply_share(at));
+        << speed_line(" tokens: %.1f tokens/s, %.1f each;", at.tokens_per_second, at.tokens_per_second / at.streams)
+        << speed_line(" matrices take %.0f %% of the bandwidth, %.0f %% of the multiplications\n",
+                      100 * speed.bandwidth_share(at), 100 * speed.multiply_share(at));
   }
   out << "  prompt of " << speed.prompt_tokens
-      << line(": %.1f tokens/s, %.0f %% of the multiplications\n", speed.prompt_tokens_per_second,
-              100 * speed.prompt_multiply_share());
+      << speed_line(": %.1f tokens/s, %.0f %% of the multiplications\n", speed.prompt_tokens_per_second,
+                    100 * speed.prompt_multiply_share());
   return std::move(out).str();
 }
 

@@ -11,7 +11,7 @@
 namespace takt::app {
 namespace {
 
-struct Arguments {
+struct PullArguments {
   std::string name;
   bool verify = false;
 };
@@ -57,7 +57,7 @@ std::string known_names(const store::ModelStore& store) {
   return names;
 }
 
-ExitCode run_pull(const Arguments& arguments) {
+ExitCode run_pull(const PullArguments& arguments) {
   const auto store = store::ModelStore::open({});
   if (!store) return fail(ExitCode::kFile, store.error());
   if (store::find_model(store->catalogue(), arguments.name) == nullptr) {
@@ -74,7 +74,7 @@ ExitCode run_pull(const Arguments& arguments) {
 
 void add_pull_command(CLI::App& app, ChosenCommand& chosen) {
   auto* command = app.add_subcommand("pull", "Download a model and print where it is");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<PullArguments>();
   command->add_option("name", arguments->name, "Its name")->required();
   command->add_flag("--verify", arguments->verify, "Read a file that is there again and replace it when it is wrong");
   command->callback([&chosen, arguments] { chosen = [arguments] { return run_pull(*arguments); }; });

@@ -19,7 +19,7 @@
 namespace takt::app {
 namespace {
 
-struct Arguments {
+struct ReplayArguments {
   BenchOptions common;
   std::string trace;
   double speed = 1.0;
@@ -32,7 +32,7 @@ struct Arguments {
   std::uint32_t rounds = 2;
 };
 
-Result<std::unique_ptr<trace::Reader>> open_scaled(const Arguments& arguments) {
+Result<std::unique_ptr<trace::Reader>> open_scaled(const ReplayArguments& arguments) {
   const auto on_malformed = arguments.skip_malformed ? trace::OnMalformed::kSkip : trace::OnMalformed::kRefuse;
   trace::ReadOptions options;
   options.on_malformed = on_malformed;
@@ -44,7 +44,7 @@ Result<std::unique_ptr<trace::Reader>> open_scaled(const Arguments& arguments) {
                        {.speed = arguments.speed, .scale = arguments.scale, .seed = arguments.common.seed});
 }
 
-void note_trace(report::RunReport& report, const Arguments& arguments, const load::ReplayCounts& counts) {
+void note_trace(report::RunReport& report, const ReplayArguments& arguments, const load::ReplayCounts& counts) {
   auto& facts = report.load;
   facts.push_back({"trace", arguments.trace});
   facts.push_back({"arrivals", "the trace's own instants, speed " + report::number_text(arguments.speed) + ", scale " +
@@ -59,7 +59,8 @@ void note_trace(report::RunReport& report, const Arguments& arguments, const loa
   facts.push_back({"retries", arguments.common.honour_retry_after ? "after Retry-After" : "none"});
 }
 
-Result<report::RunReport> replay_once(BenchSession& session, const Arguments& arguments, const std::string& label) {
+Result<report::RunReport> replay_once(BenchSession& session, const ReplayArguments& arguments,
+                                      const std::string& label) {
   auto reader = open_scaled(arguments);
   if (!reader) return reader.error();
   std::vector<load::LoadClass> classes;
@@ -87,7 +88,7 @@ Result<report::RunReport> replay_once(BenchSession& session, const Arguments& ar
   return report;
 }
 
-ExitCode run_replay(const Arguments& arguments) {
+ExitCode run_replay(const ReplayArguments& arguments) {
   std::vector<std::string> inputs = arguments.configs;
   inputs.push_back(arguments.trace);
   if (const auto status = check_outputs(report_files(arguments.common), inputs); !status)
@@ -111,7 +112,7 @@ ExitCode run_replay(const Arguments& arguments) {
 
 void add_replay_command(CLI::App& app, ChosenCommand& chosen) {
   auto* command = app.add_subcommand("replay", "Play a trace against any server of the OpenAI API, and judge it");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ReplayArguments>();
   command->add_option("trace", arguments->trace, "Trace file, or a folder of captured ones")->required();
   command->add_option("url", arguments->common.url, "http[s]://HOST[:PORT][/PREFIX]")->required();
   command->add_option("--speed", arguments->speed, "Of time: 2 plays an hour in half an hour")

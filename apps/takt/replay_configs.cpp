@@ -11,11 +11,11 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr Duration kPatience = std::chrono::seconds(30);
+constexpr Duration kPostPatience = std::chrono::seconds(30);
 
 Status post_settings(load::Transport& transport, const std::string& body) {
-  const auto answer =
-      load::exchange(transport, {.method = "POST", .target = "/admin/config", .body = body, .headers = {}}, kPatience);
+  const auto answer = load::exchange(
+      transport, {.method = "POST", .target = "/admin/config", .body = body, .headers = {}}, kPostPatience);
   boost::system::error_code error;
   const auto root = json::parse(answer.body, error);
   if (answer.failure != measure::Failure::kNone)

@@ -51,7 +51,7 @@ constexpr Flag kFlags[] = {
     {"--log-level", "server.log_level", "trace, debug, info, warning, error, critical or off"},
 };
 
-struct Arguments {
+struct ServeArguments {
   std::optional<std::string> config_file;
   std::array<std::optional<std::string>, std::size(kFlags)> flag_values;
   std::vector<std::string> models;
@@ -66,7 +66,7 @@ struct Arguments {
 };
 
 // In the order in which a later one wins.
-Result<config::Settings> settings_of(const Arguments& arguments) {
+Result<config::Settings> settings_of(const ServeArguments& arguments) {
   using Kind = config::Setting::Kind;
   config::Settings settings;
   for (const auto& text : arguments.settings) {
@@ -139,7 +139,7 @@ ExitCode serve(RuntimeConfig& runtime) {
   return drain(server, runtime.drain());
 }
 
-ExitCode run_serve(const Arguments& arguments) {
+ExitCode run_serve(const ServeArguments& arguments) {
   auto flags = settings_of(arguments);
   if (!flags) return fail(ExitCode::kUsage, flags.error());
   auto runtime = RuntimeConfig::read(arguments.config_file, std::move(*flags));
@@ -159,7 +159,7 @@ ExitCode run_serve(const Arguments& arguments) {
 
 void add_serve_command(CLI::App& app, ChosenCommand& chosen) {
   auto* command = app.add_subcommand("serve", "Serve models over an OpenAI-compatible API");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ServeArguments>();
   command
       ->add_option("--model", arguments->models,
                    "GGUF file, name known to takt pull, or fake:SCRIPT; may be given again")

@@ -11,7 +11,7 @@ namespace {
 
 std::atomic<int> asked{0};  // all that the signal handler touches
 
-void on_signal(int /*signal*/) {
+void want_dump(int /*signal*/) {
   asked.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -40,7 +40,7 @@ std::vector<std::string> stall_dump(const std::string& model, const StallReport&
 
 StallWatch::StallWatch(const InferenceServer& server) : server_(server), was_ready_(server.model_count(), true) {
   struct sigaction action {};
-  action.sa_handler = on_signal;
+  action.sa_handler = want_dump;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   ::sigaction(SIGUSR1, &action, nullptr);

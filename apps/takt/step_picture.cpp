@@ -48,18 +48,18 @@ const char* name_of(CellState state) {
 }
 
 template <typename... Values>
-std::string format(const char* pattern, Values... values) {
+std::string svg_text(const char* pattern, Values... values) {
   std::array<char, 512> text{};
   std::snprintf(text.data(), text.size(), pattern, values...);
   return text.data();
 }
 
-double milliseconds(Duration duration) {
+double in_milliseconds(Duration duration) {
   return to_seconds(duration) * 1e3;
 }
 
 // A run of equal cells of one sequence.
-struct Run {
+struct CellRun {
   std::size_t first = 0;
   std::size_t last = 0;
   CellState state = CellState::kWaiting;
@@ -68,7 +68,7 @@ struct Run {
 
 struct Row {
   StepCell head;  // which sequence
-  std::vector<Run> runs;
+  std::vector<CellRun> runs;
 };
 
 // Sequences in the order in which they came.
@@ -97,7 +97,7 @@ class Picture {
   std::string draw() {
     draw_bars();
     const double height = draw_rows();
-    return format(
+    return svg_text(
                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"Length "
                "of "
                "each step, and what every sequence did in it\">\n<style>",
@@ -111,8 +111,8 @@ class Picture {
   void rect(const char* kind, std::size_t first, std::size_t last, double top, double height,
             const std::string& title) {
     const double gap = column_ > 4.0 ? 0.6 : 0.0;
-    body_ += format("<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">", kind, x(first), top,
-                    static_cast<double>(last - first + 1) * column_ - gap, height);
+    body_ += svg_text("<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">", kind, x(first), top,
+                      static_cast<double>(last - first + 1) * column_ - gap, height);
     body_ += "<title>" + title + "</title></rect>\n";
   }
 
@@ -123,34 +123,34 @@ class Picture {
       longest = std::max(longest, step.measured);
       if (step.plan.budget > Duration::zero()) budget = std::min(budget, step.plan.budget);
     }
-    const bool shows_budget = budget != Duration::max() && milliseconds(budget) < 4.0 * milliseconds(longest);
-    const double top = std::max(1e-3, 1.15 * milliseconds(shows_budget ? std::max(longest, budget) : longest));
+    const bool shows_budget = budget != Duration::max() && in_milliseconds(budget) < 4.0 * in_milliseconds(longest);
+    const double top = std::max(1e-3, 1.15 * in_milliseconds(shows_budget ? std::max(longest, budget) : longest));
     const double scale = kBarsHeight / top;
     const double bottom = kBarsTop + kBarsHeight;
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const StepView& step = steps_[i];
-      const double height = milliseconds(step.measured) * scale;
+      const double height = in_milliseconds(step.measured) * scale;
       const double share =
           step.plan.features.tokens == 0 ? 0.0 : static_cast<double>(step.prefill_tokens) / step.plan.features.tokens;
-      const std::string title =
-          format("step %llu: %.1f ms, %u prefill tokens, %u rows", static_cast<unsigned long long>(step.plan.id.value),
-                 milliseconds(step.measured), step.prefill_tokens, step.plan.features.decode_rows);
+      const std::string title = svg_text(
+          "step %llu: %.1f ms, %u prefill tokens, %u rows", static_cast<unsigned long long>(step.plan.id.value),
+          in_milliseconds(step.measured), step.prefill_tokens, step.plan.features.decode_rows);
       if (share > 0.0) rect("prefill", i, i, bottom - height, height * share, title);
       if (share < 1.0) rect("decode", i, i, bottom - height * (1.0 - share), height * (1.0 - share), title);
     }
-    body_ += format("<path class=\"axis\" d=\"M%.0f %.0fV%.0fH%.0f\"/>\n", kLeft, kBarsTop, bottom, kWidth - kRight);
+    body_ += svg_text("<path class=\"axis\" d=\"M%.0f %.0fV%.0fH%.0f\"/>\n", kLeft, kBarsTop, bottom, kWidth - kRight);
     for (int i = 0; i <= 4; ++i) {
       const double ms = top / 1.15 * i / 4.0;
-      body_ += format("<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%.*f</text>\n", kLeft - 8,
-                      bottom - ms * scale + 4, top < 20.0 ? 1 : 0, ms);
+      body_ += svg_text("<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%.*f</text>\n", kLeft - 8,
+                        bottom - ms * scale + 4, top < 20.0 ? 1 : 0, ms);
     }
     if (shows_budget) {
-      const double y = bottom - milliseconds(budget) * scale;
-      body_ += format("<path class=\"target\" d=\"M%.0f %.1fH%.0f\"/>\n", kLeft, y, kWidth - kRight);
-      body_ += format("<text class=\"limit\" x=\"%.0f\" y=\"%.1f\">time budget %.0f ms</text>\n", kLeft + 4, y - 5,
-                      milliseconds(budget));
+      const double y = bottom - in_milliseconds(budget) * scale;
+      body_ += svg_text("<path class=\"target\" d=\"M%.0f %.1fH%.0f\"/>\n", kLeft, y, kWidth - kRight);
+      body_ += svg_text("<text class=\"limit\" x=\"%.0f\" y=\"%.1f\">time budget %.0f ms</text>\n", kLeft + 4, y - 5,
+                        in_milliseconds(budget));
     }
-    body_ += format("<text x=\"%.0f\" y=\"%.0f\">length of each step, ms</text>\n", kLeft, kBarsTop - 12);
+    body_ += svg_text("<text x=\"%.0f\" y=\"%.0f\">length of each step, ms</text>\n", kLeft, kBarsTop - 12);
   }
 
   // Gives the height of the whole picture.
@@ -160,20 +160,21 @@ class Picture {
     double top = kBarsTop + kBarsHeight + kRowsGap;
     for (std::size_t i = 0; i < shown; ++i, top += kRowHeight) {
       const Row& row = rows[i];
-      body_ += format("<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%s %zu</text>\n", kLeft - 8,
-                      top + kCellHeight - 2, row.head.tier == Tier::kBatch ? "batch" : "", i + 1);
-      for (const Run& run : row.runs) {
-        std::string title = format("request %016llx, choice %u: %s, steps %llu to %llu",
-                                   static_cast<unsigned long long>(row.head.request.value), row.head.choice,
-                                   name_of(run.state), static_cast<unsigned long long>(steps_[run.first].plan.id.value),
-                                   static_cast<unsigned long long>(steps_[run.last].plan.id.value));
-        if (run.tokens > 0) title += format(", %u tokens", run.tokens);
+      body_ += svg_text("<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%s %zu</text>\n", kLeft - 8,
+                        top + kCellHeight - 2, row.head.tier == Tier::kBatch ? "batch" : "", i + 1);
+      for (const CellRun& run : row.runs) {
+        std::string title =
+            svg_text("request %016llx, choice %u: %s, steps %llu to %llu",
+                     static_cast<unsigned long long>(row.head.request.value), row.head.choice, name_of(run.state),
+                     static_cast<unsigned long long>(steps_[run.first].plan.id.value),
+                     static_cast<unsigned long long>(steps_[run.last].plan.id.value));
+        if (run.tokens > 0) title += svg_text(", %u tokens", run.tokens);
         rect(name_of(run.state), run.first, run.last, top, kCellHeight, title);
       }
     }
     if (rows.size() > shown) {
       body_ +=
-          format("<text x=\"%.0f\" y=\"%.1f\">and %zu more</text>\n", kLeft, top + kCellHeight, rows.size() - shown);
+          svg_text("<text x=\"%.0f\" y=\"%.1f\">and %zu more</text>\n", kLeft, top + kCellHeight, rows.size() - shown);
       top += kRowHeight;
     }
     return draw_legend(top + 10.0);
@@ -182,14 +183,14 @@ class Picture {
   double draw_legend(double top) {
     double left = kLeft;
     for (const Kind& kind : kKinds) {
-      body_ += format("<rect class=\"%s\" x=\"%.0f\" y=\"%.1f\" width=\"12\" height=\"12\"/>", kind.name, left, top);
-      body_ += format("<text x=\"%.0f\" y=\"%.1f\">%s</text>\n", left + 17, top + 10, kind.legend);
+      body_ += svg_text("<rect class=\"%s\" x=\"%.0f\" y=\"%.1f\" width=\"12\" height=\"12\"/>", kind.name, left, top);
+      body_ += svg_text("<text x=\"%.0f\" y=\"%.1f\">%s</text>\n", left + 17, top + 10, kind.legend);
       left += 34.0 + 6.6 * static_cast<double>(std::string(kind.legend).size());
     }
     const double seconds = to_seconds(steps_.back().end - steps_.front().begin);
     body_ +=
-        format("<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">rows: sequences, columns: %zu steps, %.2f s</text>\n",
-               kWidth - kRight, top + 10, steps_.size(), seconds);
+        svg_text("<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">rows: sequences, columns: %zu steps, %.2f s</text>\n",
+                 kWidth - kRight, top + 10, steps_.size(), seconds);
     return top + 24.0;
   }
 

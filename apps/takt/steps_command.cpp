@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t kMostColumns = 120;
 
-struct Arguments {
+struct StepsArguments {
   std::string log;
   std::string svg;
   std::string html;
@@ -39,7 +39,7 @@ ExitCode fail_reading(const Error& error) {
   return fail(error.code == ErrorCode::kIo ? ExitCode::kFile : ExitCode::kFault, error);
 }
 
-ExitCode run_replay(Log log, const Arguments&) {
+ExitCode check_replay(Log log, const StepsArguments&) {
   const auto report = replay_plans(log);
   if (!report) return fail_reading(report.error());
   const std::string counts =
@@ -48,19 +48,19 @@ ExitCode run_replay(Log log, const Arguments&) {
   return fail(ExitCode::kFault, Error::internal(*report->difference + " (" + counts + " before it)"));
 }
 
-StepRange chosen_range(const Arguments& arguments) {
+StepRange chosen_range(const StepsArguments& arguments) {
   StepRange range;
   range.first = arguments.from;
   if (arguments.to > 0) range.last = arguments.to;
   return range;
 }
 
-bool has_range(const Arguments& arguments) {
+bool has_range(const StepsArguments& arguments) {
   return arguments.from > 0 || arguments.to > 0;
 }
 
 // Calls `take` for every step of the range until it says that it has enough. Errors: those of the log.
-Status for_each_step(Log log, const Arguments& arguments, const StepRange& range, bool with_cells,
+Status for_each_step(Log log, const StepsArguments& arguments, const StepRange& range, bool with_cells,
                      const std::function<bool(StepView&)>& take) {
   StepHistory history(std::move(log), ModelIndex(arguments.model), with_cells ? std::optional(range) : std::nullopt);
   for (;;) {
@@ -86,7 +86,7 @@ ExitCode write_text(const std::string& path, const std::string& text) {
   return status ? ExitCode::kDone : fail(ExitCode::kFile, status.error());
 }
 
-ExitCode draw(Log log, const Arguments& arguments) {
+ExitCode draw(Log log, const StepsArguments& arguments) {
   StepRange range = chosen_range(arguments);
   if (!has_range(arguments)) {
     auto again = Log::open(arguments.log);
@@ -109,7 +109,7 @@ ExitCode draw(Log log, const Arguments& arguments) {
   return write_text(arguments.html, step_html(steps, "Steps of " + arguments.log));
 }
 
-ExitCode write_trace(Log log, const Arguments& arguments) {
+ExitCode write_trace(Log log, const StepsArguments& arguments) {
   const std::string process = arguments.model < log.models().size() ? log.models()[arguments.model] : "takt";
   Status status;
   const auto code = write_stream(arguments.perfetto, [&](std::FILE* out) {
@@ -123,7 +123,7 @@ ExitCode write_trace(Log log, const Arguments& arguments) {
   return status ? code : fail_reading(status.error());
 }
 
-ExitCode print_table(Log log, const Arguments& arguments) {
+ExitCode print_table(Log log, const StepsArguments& arguments) {
   std::string table = step_table_head();
   ExitCode code = ExitCode::kDone;
   constexpr std::size_t kPrintBytes = 64 * 1024;
@@ -145,19 +145,19 @@ ExitCode print_table(Log log, const Arguments& arguments) {
   return status || code != ExitCode::kDone ? code : fail_reading(status.error());
 }
 
-using Output = ExitCode (*)(Log, const Arguments&);
+using StepsOutput = ExitCode (*)(Log, const StepsArguments&);
 
 // All that was asked for, each in a reading of its own; the table where nothing was.
-std::vector<Output> wanted_outputs(const Arguments& arguments) {
-  std::vector<Output> outputs;
-  if (arguments.replay) outputs.push_back(run_replay);
+std::vector<StepsOutput> wanted_outputs(const StepsArguments& arguments) {
+  std::vector<StepsOutput> outputs;
+  if (arguments.replay) outputs.push_back(check_replay);
   if (!arguments.perfetto.empty()) outputs.push_back(write_trace);
   if (!arguments.svg.empty() || !arguments.html.empty()) outputs.push_back(draw);
   if (outputs.empty()) outputs.push_back(print_table);
   return outputs;
 }
 
-ExitCode run_steps(const Arguments& arguments) {
+ExitCode run_steps(const StepsArguments& arguments) {
   const auto status = check_outputs(
       {{"--svg", arguments.svg, true}, {"--html", arguments.html, true}, {"--perfetto", arguments.perfetto}},
       {arguments.log});
@@ -165,7 +165,7 @@ ExitCode run_steps(const Arguments& arguments) {
   if (arguments.to > 0 && arguments.from > arguments.to)
     return fail(ExitCode::kUsage, Error::invalid("", "--from " + std::to_string(arguments.from) + " is after --to " +
                                                          std::to_string(arguments.to)));
-  for (const Output output : wanted_outputs(arguments)) {
+  for (const StepsOutput output : wanted_outputs(arguments)) {
     auto log = Log::open(arguments.log);
     if (!log) return fail_reading(log.error());
     if (const ExitCode code = output(std::move(*log), arguments); code != ExitCode::kDone) return code;
@@ -178,7 +178,7 @@ ExitCode run_steps(const Arguments& arguments) {
 void add_steps_command(CLI::App& app, ChosenCommand& chosen) {
   auto* command =
       app.add_subcommand("steps", "Look at a step log (takt serve --step-log FILE): a table, a picture, a replay");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<StepsArguments>();
   command->add_option("log", arguments->log, "The log's newest file; older ones beside it are read too")->required();
   auto* svg = command->add_option("--svg", arguments->svg,
                                   "Draw a picture: rows are sequences, columns steps ('-': to standard output)");

@@ -19,7 +19,7 @@ std::atomic<int> hangups{0};
 std::atomic<bool> loading{true};
 std::atomic<int> wake_up{-1};
 
-void on_signal(int signal) {
+void note_stop_signal(int signal) {
   const int saved = errno;
   if (signal == SIGHUP) {
     hangups.fetch_add(1, std::memory_order_relaxed);
@@ -38,7 +38,7 @@ void on_signal(int signal) {
 void catch_stop_signals() {
   wake_up = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   struct sigaction action {};
-  action.sa_handler = on_signal;
+  action.sa_handler = note_stop_signal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   ::sigaction(SIGTERM, &action, nullptr);

@@ -19,10 +19,10 @@
 namespace takt::app {
 namespace {
 
-constexpr unsigned kMostRows = 1000;
+constexpr unsigned kMostTopRows = 1000;
 constexpr unsigned kLinesAround = 3;  // the table's two of its own, and the cursor's
 
-struct Arguments {
+struct TopArguments {
   std::string url = "http://127.0.0.1:8080";
   std::string api_key;
   double interval = 1.0;  // seconds
@@ -42,10 +42,10 @@ Screen screen() {
   return {true, size.ws_row, size.ws_col};
 }
 
-unsigned rows_of(const Arguments& arguments, const Screen& screen) {
+unsigned rows_of(const TopArguments& arguments, const Screen& screen) {
   if (arguments.rows > 0) return arguments.rows;
-  if (screen.lines == 0) return kMostRows;
-  return std::clamp(screen.lines - std::min(screen.lines, kLinesAround), 1U, kMostRows);
+  if (screen.lines == 0) return kMostTopRows;
+  return std::clamp(screen.lines - std::min(screen.lines, kLinesAround), 1U, kMostTopRows);
 }
 
 // From the terminal's upper left corner, cut at its edges, and nothing left of what was there before.
@@ -71,7 +71,7 @@ void end_at_once(int /*signal*/) {
   ::_exit(0);
 }
 
-ExitCode run_top(const Arguments& arguments) {
+ExitCode run_top(const TopArguments& arguments) {
   auto server = parse_url(arguments.url);
   if (!server) return fail(ExitCode::kUsage, server.error());
   server->api_key = arguments.api_key;
@@ -101,7 +101,7 @@ ExitCode run_top(const Arguments& arguments) {
 void add_top_command(CLI::App& app, ChosenCommand& chosen) {
   auto* command =
       app.add_subcommand("top", "Watch the requests that a server has: state, rates, waits; no text of them");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TopArguments>();
   command->add_option("--url", arguments->url, "Where the server is")->capture_default_str();
   command->add_option("--api-key", arguments->api_key, "An admin key, where the server has keys")
       ->envname("TAKT_API_KEY");
@@ -109,7 +109,7 @@ void add_top_command(CLI::App& app, ChosenCommand& chosen) {
       ->check(number_in(0.1, 3600.0))
       ->capture_default_str();
   command->add_option("--rows", arguments->rows, "Requests at most, the oldest first (what the terminal has room for)")
-      ->check(CLI::Range(1U, kMostRows));
+      ->check(CLI::Range(1U, kMostTopRows));
   command->add_flag("--once", arguments->once, "One look, as where standard output is no terminal");
   command->callback([&chosen, arguments] { chosen = [arguments] { return run_top(*arguments); }; });
 }

@@ -24,7 +24,7 @@ namespace {
 
 constexpr double kMostTraceSeconds = 6e9;  // 200 years
 
-struct Arguments {
+struct TraceArguments {
   std::vector<std::string> files;
   std::string output;
   std::string format = "takt";
@@ -41,13 +41,13 @@ ExitCode fail_trace(const Error& error) {
   return fail(error.code == ErrorCode::kInvalidArgument ? ExitCode::kUsage : ExitCode::kFile, error);
 }
 
-trace::ReadOptions read_options(const Arguments& arguments) {
+trace::ReadOptions read_options(const TraceArguments& arguments) {
   trace::ReadOptions options;
   if (arguments.skip_malformed) options.on_malformed = trace::OnMalformed::kSkip;
   return options;
 }
 
-Result<std::unique_ptr<trace::Reader>> open_sorted(const std::string& path, const Arguments& arguments) {
+Result<std::unique_ptr<trace::Reader>> open_sorted(const std::string& path, const TraceArguments& arguments) {
   const trace::ReadOptions options = read_options(arguments);
   auto reader = trace::open_trace(path, options);
   if (!reader || !(*reader)->origin().has_arrivals) return reader;
@@ -92,7 +92,7 @@ ExitCode rewrite(trace::Reader& reader, const std::string& path, trace::OutputFo
   return print_made(reader, path, written);
 }
 
-ExitCode run_info(const Arguments& arguments) {
+ExitCode run_info(const TraceArguments& arguments) {
   ExitCode code = ExitCode::kDone;
   for (const std::string& file : arguments.files) {
     if (output_is_closed()) break;
@@ -103,7 +103,7 @@ ExitCode run_info(const Arguments& arguments) {
   return code;
 }
 
-ExitCode run_cut(const Arguments& arguments) {
+ExitCode run_cut(const TraceArguments& arguments) {
   if (arguments.to_seconds && *arguments.to_seconds <= arguments.from_seconds.value_or(0.0))
     return fail(ExitCode::kUsage, Error::invalid("--to", "--to must be after --from: nothing lies between them"));
   auto reader = open_sorted(arguments.files.front(), arguments);
@@ -127,7 +127,7 @@ ExitCode run_cut(const Arguments& arguments) {
   });
 }
 
-ExitCode run_merge(const Arguments& arguments) {
+ExitCode run_merge(const TraceArguments& arguments) {
   std::vector<std::unique_ptr<trace::Reader>> readers;
   for (const std::string& file : arguments.files) {
     auto reader = open_sorted(file, arguments);
@@ -141,7 +141,7 @@ ExitCode run_merge(const Arguments& arguments) {
                  [](trace::Record&) { return true; });
 }
 
-ExitCode run_anonymise(const Arguments& arguments) {
+ExitCode run_anonymise(const TraceArguments& arguments) {
   auto reader = trace::open_trace(arguments.files.front(), read_options(arguments));
   if (!reader) return fail_trace(reader.error());
   auto anonymiser = trace::Anonymiser::create();
@@ -153,7 +153,7 @@ ExitCode run_anonymise(const Arguments& arguments) {
                  });
 }
 
-ExitCode run_convert(const Arguments& arguments) {
+ExitCode run_convert(const TraceArguments& arguments) {
   const auto format = trace::output_format(arguments.format);
   if (!format)
     return fail(ExitCode::kUsage, Error::invalid("--to", "must be takt, mooncake, azure, burstgpt, table or lengths"));
@@ -186,7 +186,7 @@ std::string file_part(const std::string& name) {
   return part;
 }
 
-ExitCode run_split(const Arguments& arguments) {
+ExitCode run_split(const TraceArguments& arguments) {
   constexpr std::size_t kMostClasses = 64;
   auto reader = trace::open_trace(arguments.files.front(), read_options(arguments));
   if (!reader) return fail_trace(reader.error());
@@ -219,11 +219,11 @@ ExitCode run_split(const Arguments& arguments) {
   return print(made + counts_report((*reader)->counts()));
 }
 
-using Run = ExitCode (*)(const Arguments&);
+using TraceRun = ExitCode (*)(const TraceArguments&);
 
 // What all of them share.
-CLI::App* add_part(CLI::App& command, ChosenCommand& chosen, const std::shared_ptr<Arguments>& arguments,
-                   std::pair<const char*, const char*> name_and_help, Run run) {
+CLI::App* add_part(CLI::App& command, ChosenCommand& chosen, const std::shared_ptr<TraceArguments>& arguments,
+                   std::pair<const char*, const char*> name_and_help, TraceRun run) {
   CLI::App* part = command.add_subcommand(name_and_help.first, name_and_help.second);
   part->add_flag("--skip-malformed", arguments->skip_malformed,
                  "Leave malformed lines out and count them; without it the first one is an error");
@@ -236,12 +236,12 @@ CLI::App* add_part(CLI::App& command, ChosenCommand& chosen, const std::shared_p
   return part;
 }
 
-void add_files(CLI::App* part, Arguments& arguments, bool many) {
+void add_files(CLI::App* part, TraceArguments& arguments, bool many) {
   auto* files = part->add_option("file", arguments.files, "A trace, or a folder of captured segments")->required();
   if (!many) files->expected(1);
 }
 
-void add_output(CLI::App* part, Arguments& arguments, const char* help) {
+void add_output(CLI::App* part, TraceArguments& arguments, const char* help) {
   part->add_option("-o,--output", arguments.output, help)->required();
 }
 
@@ -251,7 +251,7 @@ void add_trace_command(CLI::App& app, ChosenCommand& chosen) {
   constexpr const char* kNewFile = "The new file; it must not be there yet";
   CLI::App* command = app.add_subcommand("trace", "Look at traces of requests, and make others of them");
   command->require_subcommand(1);
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TraceArguments>();
 
   auto* info = add_part(*command, chosen, arguments, {"info", "Requests, rates, lengths and reuse"}, run_info);
   add_files(info, *arguments, true);
