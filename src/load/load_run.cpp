@@ -2,26 +2,23 @@
 
 #include <algorithm>
 #include <deque>
-#include <map>
 #include <unordered_map>
 #include <utility>
 
 #include "load/active_request.h"
-#include "load/name_table.h"
+#include "load/requests_ahead.h"
+#include "load/run_book.h"
 #include "measure/percentile.h"
 
 namespace takt::load {
 namespace {
 
-using measure::AnswerSample;
 using measure::Failure;
 using measure::Outcome;
 
 constexpr Duration kTick = std::chrono::milliseconds(50);
 constexpr Duration kProgressEvery = std::chrono::milliseconds(500);
 constexpr Duration kHeadStart = std::chrono::milliseconds(20);  // for what is made ahead
-constexpr std::size_t kAheadRequests = 512;                     // bodies made before they are due
-constexpr std::size_t kAheadBytes = std::size_t{32} << 20;
 constexpr std::uint32_t kMostRetries = 5;
 constexpr Duration kLongestRetryWait = std::chrono::minutes(5);
 
@@ -31,49 +28,45 @@ constexpr Duration kLongestRetryWait = std::chrono::minutes(5);
 class LoadRun::Work final : public ActiveRequest::Owner {
  public:
   Work(Transport& transport, const PromptWriter& writer, const std::vector<LoadClass>& classes, RunOptions options)
-      : transport_(transport), writer_(writer), classes_(classes), options_(std::move(options)) {}
+      : transport_(transport),
+        writer_(writer),
+        classes_(classes),
+        options_(std::move(options)),
+        ahead_([this](const PlannedRequest& plan) { return body_of(plan); }),
+        book_(options_, classes_) {}
 
-  std::unique_ptr<RequestSource> source;
-  std::vector<ClosedLoad> closed;
+  void read_from(std::unique_ptr<RequestSource> source) { ahead_.read_from(std::move(source)); }
+  void add_closed(ClosedLoad load) { closed_.push_back(std::move(load)); }
 
   RunResult execute();
 
  private:
-  struct Ready {
-    PlannedRequest plan;
-    std::string body;
-  };
   struct User {
     const ClosedLoad* load = nullptr;
     std::uint64_t draws = 0;
     std::uint32_t turn = 0;
     std::vector<Message> conversation;
-    std::uint32_t context_tokens = 0;  // as the server counted the conversation so far
   };
   struct Session {
     bool busy = false;
-    TimePoint answered;
-    std::deque<Ready> waiting;
+    std::deque<ReadyRequest> waiting;
   };
 
   // Open loads.
   void make_ahead();
   void schedule_next();
   void send_due();
-  void arrive(Ready ready, TimePoint scheduled, TimePoint due);
+  void arrive(ReadyRequest ready, TimePoint scheduled, TimePoint due);
   void session_goes_on(const std::string& name, TimePoint at);
   // Closed loads.
   void ask(std::size_t user);
   void user_goes_on(std::size_t user, const ActiveRequest& done, TimePoint at);
   // Both.
-  AnswerSample new_sample(const PlannedRequest& plan, TimePoint scheduled, TimePoint due);
   void start(std::unique_ptr<ActiveRequest> request);
   void request_over(ActiveRequest& request, TimePoint at) override;
-  void keep_sample(ActiveRequest& request);
   bool retry(ActiveRequest& request, TimePoint at);
   OutgoingRequest outgoing(const PlannedRequest& plan, std::string body) const;
   std::string body_of(const PlannedRequest& plan);
-  bool offer_is_over(TimePoint scheduled) const;
   // The run itself.
   void later(TimePoint at, std::function<void()> call);
   void tick();
@@ -86,29 +79,19 @@ class LoadRun::Work final : public ActiveRequest::Owner {
   const PromptWriter& writer_;
   const std::vector<LoadClass>& classes_;
   RunOptions options_;
-  NameTable applications_;
+  RequestsAhead ahead_;
+  std::vector<ClosedLoad> closed_;
+  RunBook book_;
 
   TimePoint start_;
-  TimePoint begin_;
-  std::optional<TimePoint> offer_ended_;  // measured requests are offered until here
-  std::deque<Ready> ahead_;
-  std::size_t ahead_bytes_ = 0;
-  bool source_ended_ = false;
-  std::optional<Error> source_error_;
   std::unordered_map<std::string, Session> sessions_;
-  std::deque<std::pair<Ready, TimePoint>> held_;  // by limit_concurrency; with their scheduled instants
+  std::deque<std::pair<ReadyRequest, TimePoint>> held_;  // by limit_concurrency; with their scheduled instants
   std::vector<User> users_;
   std::unordered_map<const ActiveRequest*, std::unique_ptr<ActiveRequest>> active_;
   std::unordered_map<std::uint64_t, TimerId> pending_;  // calls to come, of arrivals, users, sessions and retries
   std::uint64_t next_pending_ = 0;
   std::optional<TimerId> tick_call_;
-  std::size_t measured_open_ = 0;  // measured and not over
-  std::uint64_t measured_count_ = 0;
-  std::uint64_t next_number_ = 0;
   std::uint64_t raised_prompts_ = 0;
-  std::vector<AnswerSample> samples_;
-  RunProgress progress_;
-  LiveHistogram ttft_, itl_;
   TimePoint tick_due_;
   TimePoint progress_due_;
   std::vector<double> delays_;
@@ -131,20 +114,7 @@ void LoadRun::Work::later(TimePoint at, std::function<void()> call) {
 }
 
 void LoadRun::Work::make_ahead() {
-  while (source != nullptr && !source_ended_ && ahead_.size() < kAheadRequests && ahead_bytes_ < kAheadBytes) {
-    auto next = source->next();
-    if (!next || !*next) {
-      if (!next) source_error_ = next.error();
-      source_ended_ = true;
-      return;
-    }
-    Ready ready{std::move(**next), {}};
-    ready.body = body_of(ready.plan);
-    ahead_bytes_ += ready.body.size();
-    ahead_.push_back(std::move(ready));
-    // Later ones are made between sends: a long prompt takes its time.
-    if (ahead_.size() > 1 && transport_.now() >= start_ + ahead_.front().plan.at) return;
-  }
+  ahead_.fill([this](const PlannedRequest& first) { return transport_.now() >= start_ + first.at; });
 }
 
 void LoadRun::Work::schedule_next() {
@@ -152,15 +122,13 @@ void LoadRun::Work::schedule_next() {
     make_ahead();
     if (ahead_.empty()) return;
   }
-  later(start_ + ahead_.front().plan.at, [this] { send_due(); });
+  later(start_ + ahead_.first().at, [this] { send_due(); });
 }
 
 void LoadRun::Work::send_due() {
   const TimePoint now = transport_.now();
-  while (!ahead_.empty() && start_ + ahead_.front().plan.at <= now) {
-    Ready ready = std::move(ahead_.front());
-    ahead_.pop_front();
-    ahead_bytes_ -= ready.body.size();
+  while (!ahead_.empty() && start_ + ahead_.first().at <= now) {
+    ReadyRequest ready = ahead_.take();
     const TimePoint scheduled = start_ + ready.plan.at;
     auto* session = options_.sessions_wait && !ready.plan.session.empty() ? &sessions_[ready.plan.session] : nullptr;
     if (session != nullptr && session->busy) {
@@ -176,12 +144,12 @@ void LoadRun::Work::send_due() {
 }
 
 // `due`: when it could be sent; later than `scheduled` where something was waited for that is not ours.
-void LoadRun::Work::arrive(Ready ready, TimePoint scheduled, TimePoint due) {
+void LoadRun::Work::arrive(ReadyRequest ready, TimePoint scheduled, TimePoint due) {
   if (options_.limit_concurrency > 0 && active_.size() >= options_.limit_concurrency) {
     held_.emplace_back(std::move(ready), scheduled);
     return;
   }
-  auto sample = new_sample(ready.plan, scheduled, due);
+  auto sample = book_.open(ready.plan, scheduled, due, transport_.now());
   auto request = std::make_unique<ActiveRequest>(transport_, *this, std::move(sample), false);
   request->session = ready.plan.session;
   request->cancel_after = ready.plan.cancel_after;
@@ -195,7 +163,7 @@ void LoadRun::Work::session_goes_on(const std::string& name, TimePoint at) {
     session.busy = false;
     return;
   }
-  auto ready = std::make_shared<Ready>(std::move(session.waiting.front()));
+  auto ready = std::make_shared<ReadyRequest>(std::move(session.waiting.front()));
   session.waiting.pop_front();
   const TimePoint due = std::max(at + ready->plan.think, start_ + ready->plan.at);
   later(due, [this, ready, due] { arrive(std::move(*ready), due, due); });
@@ -206,7 +174,6 @@ void LoadRun::Work::ask(std::size_t which) {
   const ClosedLoad& load = *user.load;
   if (user.turn == 0) {
     user.conversation.clear();
-    user.context_tokens = 0;
     if (load.shared_prefix_tokens > 0)
       user.conversation.push_back({"system", writer_.write(load.seed, load.shared_prefix_tokens)});
   }
@@ -221,7 +188,7 @@ void LoadRun::Work::ask(std::size_t which) {
   const bool alone = user.conversation.empty();
   user.conversation.push_back({"user", writer_.write(plan, alone ? options_.overhead : 0)});
   const TimePoint now = transport_.now();
-  auto sample = new_sample(plan, now, now);
+  auto sample = book_.open(plan, now, now, now);
   if (!alone) sample.prompt_asked = 0;  // what a template puts around further messages is not known
   auto request = std::make_unique<ActiveRequest>(transport_, *this, std::move(sample), load.turns > 1);
   request->user = which;
@@ -240,30 +207,6 @@ void LoadRun::Work::user_goes_on(std::size_t which, const ActiveRequest& done, T
   // A server that refuses at once is not asked again at once.
   const Duration pause = complete ? Duration(0) : Duration(std::chrono::milliseconds(100));
   later(at + std::max(user.load->think(user.draws), pause), [this, which] { ask(which); });
-}
-
-bool LoadRun::Work::offer_is_over(TimePoint scheduled) const {
-  return offer_ended_.has_value() || (options_.measured && scheduled >= begin_ + *options_.measured) ||
-         (options_.requests && measured_count_ >= *options_.requests);
-}
-
-AnswerSample LoadRun::Work::new_sample(const PlannedRequest& plan, TimePoint scheduled, TimePoint due) {
-  AnswerSample sample;
-  sample.number = next_number_++;
-  sample.class_index = plan.class_index;
-  sample.application_index = applications_.index(plan.application.empty() ? "-" : plan.application);
-  sample.prompt_asked = plan.text ? 0 : std::max(plan.prompt_tokens, options_.overhead + 1);
-  sample.output_asked = plan.output_tokens;
-  sample.record.targets = classes_[plan.class_index].targets;
-  sample.record.times.scheduled = scheduled;
-  sample.record.times.sent = transport_.now();
-  sample.lag = std::max(Duration(0), sample.record.times.sent - due);
-  if (!offer_ended_ && scheduled >= begin_ && offer_is_over(scheduled)) {
-    offer_ended_ = options_.measured ? std::min(scheduled, begin_ + *options_.measured) : scheduled;
-  }
-  sample.measured = scheduled >= begin_ && !offer_ended_;
-  measured_count_ += sample.measured;
-  return sample;
 }
 
 OutgoingRequest LoadRun::Work::outgoing(const PlannedRequest& plan, std::string body) const {
@@ -286,8 +229,6 @@ void LoadRun::Work::start(std::unique_ptr<ActiveRequest> request) {
   auto& one = *request;
   one.timeout = options_.timeout;
   one.may_repeat = options_.honour_retry_after;
-  ++progress_.sent;
-  measured_open_ += one.sample.measured;
   active_.emplace(&one, std::move(request));
   one.begin();
 }
@@ -302,25 +243,14 @@ bool LoadRun::Work::retry(ActiveRequest& request, TimePoint at) {
   return true;
 }
 
-void LoadRun::Work::keep_sample(ActiveRequest& request) {
-  auto& sample = request.sample;
-  if (sample.measured) {
-    if (const auto ttft = measure::time_to_first_token(sample.record.times)) ttft_.add(*ttft);
-    for (const auto gap : sample.gaps) itl_.add(gap);
-  }
-  ++(sample.record.outcome == Outcome::kComplete ? progress_.complete : progress_.failed);
-  samples_.push_back(std::move(sample));
-}
-
 void LoadRun::Work::request_over(ActiveRequest& request, TimePoint at) {
   if (retry(request, at)) return;
-  measured_open_ -= request.sample.measured;
   const auto found = active_.find(&request);
   const auto done = std::move(found->second);
   active_.erase(found);
   if (!finished_ && done->user) user_goes_on(*done->user, *done, at);
   if (!finished_ && options_.sessions_wait && !done->session.empty()) session_goes_on(done->session, at);
-  keep_sample(*done);
+  book_.keep(std::move(done->sample));
   if (!finished_ && !held_.empty()) {
     auto [ready, scheduled] = std::move(held_.front());
     held_.pop_front();
@@ -331,16 +261,12 @@ void LoadRun::Work::request_over(ActiveRequest& request, TimePoint at) {
 void LoadRun::Work::report_progress(TimePoint now) {
   if (!options_.on_progress || now < progress_due_) return;
   progress_due_ = now + kProgressEvery;
-  progress_.elapsed = now - start_;
-  if (options_.measured) progress_.planned = options_.warm_up + *options_.measured;
-  progress_.warming_up = now < begin_;
-  progress_.draining = offer_ended_.has_value() || (options_.measured && now >= begin_ + *options_.measured);
-  progress_.in_flight = active_.size();
-  progress_.ttft_p50 = ttft_.quantile(0.5);
-  progress_.ttft_p99 = ttft_.quantile(0.99);
-  progress_.itl_p50 = itl_.quantile(0.5);
-  progress_.itl_p99 = itl_.quantile(0.99);
-  options_.on_progress(progress_);
+  RunProgress progress;
+  book_.describe(now, progress);
+  progress.elapsed = now - start_;
+  if (options_.measured) progress.planned = options_.warm_up + *options_.measured;
+  progress.in_flight = active_.size();
+  options_.on_progress(progress);
 }
 
 void LoadRun::Work::tick() {
@@ -359,14 +285,11 @@ void LoadRun::Work::tick() {
 bool LoadRun::Work::over() {
   if (interrupted_) return true;
   const TimePoint now = transport_.now();
-  // Also when nothing arrives that would notice.
-  if (!offer_ended_ && options_.measured && now >= begin_ + *options_.measured)
-    offer_ended_ = begin_ + *options_.measured;
-  if (!offer_ended_) {
-    const bool nobody_comes = users_.empty() && source_ended_ && ahead_.empty() && held_.empty();
-    return nobody_comes && active_.empty() && pending_.empty();
-  }
-  return measured_open_ == 0 || now >= *offer_ended_ + options_.drain;
+  book_.look_at(now);
+  const std::optional<TimePoint>& offer_ended = book_.offer_ended();
+  if (offer_ended) return book_.measured_open() == 0 || now >= *offer_ended + options_.drain;
+  const bool nobody_comes = users_.empty() && ahead_.ended() && ahead_.empty() && held_.empty();
+  return nobody_comes && active_.empty() && pending_.empty();
 }
 
 void LoadRun::Work::stop_all() {
@@ -377,10 +300,7 @@ void LoadRun::Work::stop_all() {
   if (tick_call_) transport_.cancel_call(*tick_call_);
   while (!active_.empty()) {
     auto& request = *active_.begin()->second;
-    if (interrupted_ && request.sample.measured) {
-      request.sample.measured = false;  // cut by whoever stopped the run, not by the server
-      --measured_open_;
-    }
+    if (interrupted_) book_.leave_out(request.sample);
     request.give_up(now);
   }
 }
@@ -388,8 +308,8 @@ void LoadRun::Work::stop_all() {
 RunResult LoadRun::Work::execute() {
   make_ahead();
   start_ = transport_.now() + (ahead_.empty() ? Duration(0) : kHeadStart);
-  begin_ = start_ + options_.warm_up;
-  for (const auto& load : closed) {
+  book_.begin(start_);
+  for (const auto& load : closed_) {
     for (std::uint32_t i = 0; i < load.users; ++i) users_.emplace_back().load = &load;
   }
   tick_due_ = start_;
@@ -403,7 +323,7 @@ RunResult LoadRun::Work::execute() {
   const TimePoint stopped = transport_.now();
   stop_all();
   RunResult done = result();
-  if (interrupted_ && (!offer_ended_ || stopped < *offer_ended_)) done.run.end = stopped;
+  if (interrupted_ && (!book_.offer_ended() || stopped < *book_.offer_ended())) done.run.end = stopped;
   return done;
 }
 
@@ -411,23 +331,10 @@ RunResult LoadRun::Work::result() {
   RunResult result;
   result.interrupted = interrupted_;
   result.open_load = users_.empty();
-  result.drained_under_load = offer_ended_.has_value();
+  result.drained_under_load = book_.offer_ended().has_value();
   result.raised_prompts = raised_prompts_;
-  result.source_error = source_error_;
-  std::sort(samples_.begin(), samples_.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.record.times.scheduled, a.number) < std::pair(b.record.times.scheduled, b.number);
-  });
-  result.run.begin = begin_;
-  result.run.end = offer_ended_.value_or(begin_);
-  if (!offer_ended_) {
-    // Nothing came behind them: the window is the time that the whole work took.
-    for (const auto& sample : samples_) {
-      if (sample.measured) result.run.end = std::max(result.run.end, sample.record.times.end.value_or(begin_));
-    }
-  }
-  result.run.samples = std::move(samples_);
-  for (const auto& one : classes_) result.run.classes.push_back(one.name);
-  result.run.applications = applications_.names();
+  result.source_error = ahead_.error();
+  result.run = book_.finish();
   std::sort(delays_.begin(), delays_.end());
   result.loop_delay_p99 = measure::percentile(delays_, 0.99).value_or(0.0);
   result.loop_delay_most = delays_.empty() ? 0.0 : delays_.back();
@@ -440,11 +347,11 @@ LoadRun::LoadRun(Transport& transport, const PromptWriter& writer, const std::ve
 LoadRun::~LoadRun() = default;
 
 void LoadRun::set_source(std::unique_ptr<RequestSource> source) {
-  work_->source = std::move(source);
+  work_->read_from(std::move(source));
 }
 
 void LoadRun::add_closed(ClosedLoad load) {
-  work_->closed.push_back(std::move(load));
+  work_->add_closed(std::move(load));
 }
 
 RunResult LoadRun::execute() {
