@@ -1,6 +1,6 @@
 // What preemption by swap costs the others, and what it saves the victim, on a real model.
 //
-//   swap MODEL.gguf [--streams N] [--victim TOKENS] [--rounds N] [--swap-path DIR] [--threads N]
+//   swap MODEL.gguf [--streams N] [--victim TOKENS] [--rounds N] [--swap-path DIR] [--threads N] [--only WORD]
 //
 // Streams decode, each followed by another when it ends; a batch sequence with a long prompt decodes beside them. A
 // realtime prompt takes its blocks, gets a few tokens and ends, and the victim comes back; so round by round, with and
@@ -13,6 +13,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,7 @@ constexpr int kMostSteps = 5000;
 struct Arguments {
   std::string model;
   std::string directory = ".";
+  std::string only;
   std::uint32_t streams = 2;
   std::uint32_t victim = 2048;
   std::uint32_t rounds = 2;
@@ -310,7 +312,9 @@ int run_all(const Arguments& arguments) {
   std::printf("%u streams, a victim of %u tokens, %u rounds\n", arguments.streams, arguments.victim, arguments.rounds);
   std::printf("%-13s %8s %12s %6s %7s %13s %10s %8s %10s %9s\n", "", "quiet ms", "preempted ms", "steps", "ratio",
               "worst copy ms", "resumed ms", "swapped", "recomputed", "tokens/s");
+  std::fflush(stdout);
   for (const Mode& mode : kModes) {
+    if (std::string_view(mode.name).find(arguments.only) == std::string_view::npos) continue;
     if (const Status done = run(arguments, mode); !done) {
       std::fprintf(stderr, "%s: %s\n", mode.name, done.error().message.c_str());
       return 1;
@@ -330,6 +334,7 @@ int main(int argc, char** argv) {
   line.number("--victim", arguments.victim, "Prompt tokens of the victim", {256, 16384});
   line.number("--rounds", arguments.rounds, "Times that it is preempted", {1, 100});
   line.text("--swap-path", arguments.directory, "Directory of the arena's file");
+  line.text("--only", arguments.only, "Only the modes whose name holds this word");
   line.number("--threads", arguments.threads, "Compute threads; 0: the cores there are");
   if (const auto code = line.parse(argc, argv)) return *code;
   return takt::run_all(arguments);
