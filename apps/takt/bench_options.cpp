@@ -42,7 +42,9 @@ void add_run_options(CLI::App& command, BenchOptions& options) {
   command.add_flag("--honour-retry-after", options.honour_retry_after,
                    "Send refused requests again when the server says so");
   command.add_flag("--no-labels", options.no_labels, "Do not tell a Takt server class, application, tenant and user");
-  command.add_option("--seed", options.seed, "Of arrivals, lengths and texts");
+  command.add_option("--seed", options.seed, "Of arrivals and lengths");
+  command.add_flag("--repeat-texts", options.repeat_texts,
+                   "The same texts in every run with this seed, which a server may find in its prefix cache");
   command.add_option("--ttft", options.ttft_seconds, "Target in seconds, of classes without one")
       ->check(number_in(0.0, kMostSeconds));
   command.add_option("--itl", options.itl_seconds, "The same, for an answer's worst gap")

@@ -37,6 +37,7 @@ struct BenchOptions {
   bool honour_retry_after = false;
   bool no_labels = false;
   std::uint64_t seed = 1;
+  bool repeat_texts = false;
   // Targets of classes that have none of their own.
   std::optional<double> ttft_seconds, itl_seconds, tpot_seconds, end_to_end_seconds;
   // What is written.

@@ -88,13 +88,15 @@ std::string setting_text(const load::ServerFacts& facts, const std::vector<std::
   return text.empty() ? "not told by the server" : text;
 }
 
+// So that no run finds its prompts in the prefix cache because another one sent them before.
+std::uint64_t salt_of_now() {
+  return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+}
+
 }  // namespace
 
 BenchSession::BenchSession(BenchOptions options, std::unique_ptr<load::Transport> transport, load::ServerFacts facts)
-    : options_(std::move(options)),
-      transport_(std::move(transport)),
-      facts_(std::move(facts)),
-      writer_(facts_.palette) {}
+    : options_(std::move(options)), transport_(std::move(transport)), facts_(std::move(facts)) {}
 
 Result<std::unique_ptr<BenchSession>> BenchSession::open(const BenchOptions& options) {
   const auto url = load::parse_server_url(options.url);
@@ -173,6 +175,8 @@ void BenchSession::note_server(report::RunReport& report) const {
                        facts_.palette.source +
                        (facts_.overhead_known ? "; the server adds " + std::to_string(facts_.overhead) + " tokens"
                                               : "; what the server adds is not known")});
+  facts.push_back(
+      {"prompts' texts", options_.repeat_texts ? "the same in every run with this seed" : "of this run alone"});
   facts.push_back({"answers' lengths", facts_.length_forced
                                            ? "forced (ignore_eos, min_tokens)"
                                            : "NOT forced: the server decides, up to the length asked for"});
@@ -212,7 +216,8 @@ Result<report::RunReport> BenchSession::run(Plan plan) {
   report.build = version_line();
   catch_stop_signals();
   loading_is_done();
-  load::LoadRun run(*transport_, writer_, *plan.classes, run_options(plan));
+  const load::PromptWriter writer(facts_.palette, options_.repeat_texts ? 0 : salt_of_now());
+  load::LoadRun run(*transport_, writer, *plan.classes, run_options(plan));
   if (plan.source != nullptr) run.set_source(std::move(plan.source));
   for (auto& closed : plan.closed) run.add_closed(std::move(closed));
   const double cpu_before = cpu_seconds();

@@ -48,7 +48,6 @@ class BenchSession {
   BenchOptions options_;
   std::unique_ptr<load::Transport> transport_;
   load::ServerFacts facts_;
-  load::PromptWriter writer_;
 };
 
 }  // namespace takt::app

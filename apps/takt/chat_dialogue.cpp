@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -50,6 +51,12 @@ std::string figures(const ChatAnswer& answer) {
     line += text;
   }
   return line + "]";
+}
+
+// A slash and letters alone; a path or a sentence is a message.
+bool looks_like_a_command(std::string_view line) {
+  return line.size() > 1 && line[0] == '/' &&
+         std::all_of(line.begin() + 1, line.end(), [](char c) { return c >= 'a' && c <= 'z'; });
 }
 
 class Dialogue {
@@ -116,6 +123,8 @@ bool Dialogue::obey(const std::string& line) {
     reset();
   } else if (line == "/help") {
     put(kHelp, interactive_ ? stdout : stderr);
+  } else if (interactive_ && looks_like_a_command(line)) {
+    show("There is no command " + line + "; /help lists those that there are.\n");
   } else {
     return false;
   }

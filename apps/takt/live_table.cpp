@@ -22,8 +22,9 @@ std::string or_none(std::string value) {
   return value.empty() ? "-" : std::move(value);
 }
 
-// Tokens a second in the request's spans of this state.
+// Tokens a second in the request's spans of this state. A prompt's tokens are known to be computed once all are.
 std::string rate_in(const json::object& request, std::string_view state) {
+  if (state == "prefill" && text(request, "state") == state) return "-";
   double tokens = 0.0;
   double seconds = 0.0;
   for (const json::object* span : objects(request, "spans")) {

@@ -109,7 +109,7 @@ Palette estimated_palette(double tokens_per_word, std::string source) {
 
 void PromptWriter::append(std::string& text, std::uint64_t seed, std::uint32_t tokens) const {
   const auto pieces = static_cast<std::uint64_t>(std::max(1.0, std::round(tokens / palette_.tokens_per_piece)));
-  std::uint64_t state = stir(seed);
+  std::uint64_t state = stir(seed ^ salt_);
   for (std::uint64_t i = 0; i < pieces; ++i) {
     state += 0x9E3779B97F4A7C15U;
     text += palette_.pieces[stir(state) % palette_.pieces.size()];

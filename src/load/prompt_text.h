@@ -32,7 +32,8 @@ Palette estimated_palette(double tokens_per_word, std::string source);
 
 class PromptWriter {
  public:
-  explicit PromptWriter(Palette palette) : palette_(std::move(palette)) {}
+  // `salt`: another one makes other texts of the same seeds and hashes, equal where those of one writer are equal.
+  explicit PromptWriter(Palette palette, std::uint64_t salt = 0) : palette_(std::move(palette)), salt_(salt) {}
 
   // `overhead`: tokens that the server adds (a template). The text has prompt_tokens - overhead tokens, at least one.
   std::string write(const PlannedRequest& request, std::uint32_t overhead) const;
@@ -45,6 +46,7 @@ class PromptWriter {
   void append(std::string& text, std::uint64_t seed, std::uint32_t tokens) const;
 
   Palette palette_;
+  std::uint64_t salt_;
 };
 
 }  // namespace takt::load

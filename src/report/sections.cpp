@@ -278,6 +278,8 @@ std::vector<Section> sections_of(const std::vector<NamedComparison>& comparisons
            value_text(difference, difference.interval.low) + " to " + value_text(difference, difference.interval.high),
            judgement(difference)});
     }
+    if (section.table.rows.empty())
+      section.sentences.emplace_back("Nothing to compare: too few requests for any figure.");
     section.sentences.emplace_back(
         "A difference is real where the 95 % bootstrap interval of the difference leaves 0 out. Percentiles with fewer "
         "than "

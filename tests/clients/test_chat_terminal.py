@@ -46,3 +46,12 @@ def test_no_server_is_said_clearly(terminal):
     chat.type("Good morning\n")
     at = chat.expect("no server at 127.0.0.1:1", at)
     chat.expect("> ", at)
+
+
+def test_a_word_behind_a_slash_is_no_message(terminal):
+    chat = terminal("chat", "--model", "fake:text=Hello there.,step_ms=1")
+    at = chat.expect("> ")
+    chat.type("/bogus\n")
+    at = chat.expect("There is no command /bogus; /help", at)
+    chat.type("/usr/bin is a folder\n")
+    chat.expect("Hello there.", at)

@@ -36,6 +36,13 @@ TEST(LiveTable, HasALineForEachRequestWithItsStateAndItsRates) {
           "-            app\n");
 }
 
+TEST(LiveTable, APromptUnderWayHasNoRateYet) {
+  const auto table = live_table(R"({"requests":[{"id":"a","state":"prefill",
+    "spans":[{"state":"prefill","from_seconds":0,"to_seconds":0.5,"tokens":2000}]}]})");
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table->find("4000"), std::string::npos) << *table;
+}
+
 TEST(LiveTable, OfNobodyItSaysSo) {
   EXPECT_EQ(live_table(R"({"alive":0,"requests":[]})").value(), "0 alive\n" + std::string(kHead));
 }

@@ -70,6 +70,20 @@ TEST(PromptText, EqualBlocksAreEqualTextAndOthersAreNot) {
   EXPECT_EQ(*count_words(a), 1101U);
 }
 
+// What one run sent is no help to the next one.
+TEST(PromptText, AnotherSaltMakesOtherTextsOfTheSameLengthAndStructure) {
+  const Palette palette = *find_palette(count_words, "a test");
+  PlannedRequest request;
+  request.prompt_tokens = 100;
+  request.block_tokens = 16;
+  request.hashes = {11, 12};
+  const std::string first = PromptWriter(palette, 1).write(request, 0);
+  const std::string second = PromptWriter(palette, 2).write(request, 0);
+  EXPECT_NE(first.substr(0, 40), second.substr(0, 40));
+  EXPECT_EQ(*count_words(first), *count_words(second));
+  EXPECT_EQ(first, PromptWriter(palette, 1).write(request, 0));
+}
+
 TEST(PromptText, PromptsWithoutHashesShareNothing) {
   const PromptWriter writer(*find_palette(count_words, "a test"));
   std::set<std::string> beginnings;
