@@ -61,7 +61,8 @@ TEST_F(DeliveryTest, AnAnswerThatIsOverBeforeItIsAcceptedIsDeliveredAfterwards) 
   accept(id);
   close(id);
   const std::string name = api::request_name(id);
-  EXPECT_EQ(heard_.wait_heard(3), (std::vector<std::string>{"accepted " + name, "delivered " + name, "closed " + name}));
+  EXPECT_EQ(heard_.wait_heard(3),
+            (std::vector<std::string>{"accepted " + name, "delivered " + name, "closed " + name}));
 }
 
 TEST_F(DeliveryTest, PartsThatTheEngineRefusedAreHeardOfByNobody) {
@@ -73,7 +74,8 @@ TEST_F(DeliveryTest, PartsThatTheEngineRefusedAreHeardOfByNobody) {
   accept(first);
   close(first);
   const std::string name = api::request_name(first);
-  EXPECT_EQ(heard_.wait_heard(3), (std::vector<std::string>{"accepted " + name, "delivered " + name, "closed " + name}));
+  EXPECT_EQ(heard_.wait_heard(3),
+            (std::vector<std::string>{"accepted " + name, "delivered " + name, "closed " + name}));
 }
 
 }  // namespace
