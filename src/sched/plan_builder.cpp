@@ -117,8 +117,13 @@ Duration PlanBuilder::left_aside() const {
 // be that of whoever happens to come first.
 void PlanBuilder::note_added(const ScheduledSequence& s, Duration before) {
   const Duration after = model_.predict(plan_.features);
-  added_[index_of(s.facts.tier)] += std::max(Duration::zero(), after - std::max(before, without_rows_));
-  spent(s.lane) += std::max(Duration::zero(), after - before);
+  const Duration added = std::max(Duration::zero(), after - std::max(before, without_rows_));
+  added_[index_of(s.facts.tier)] += added;
+  spent(s.lane) += added;
+}
+
+Duration PlanBuilder::time_so_far() const {
+  return std::max(model_.predict(plan_.features), without_rows_);
 }
 
 Duration& PlanBuilder::spent(std::size_t lane) {
@@ -271,7 +276,7 @@ void PlanBuilder::grant_prefill(Tier tier, Duration limit) {
     if (limits.tier != tier || limits.reserved.step_time <= 0.0) continue;
     const Duration reserved = from_seconds(to_seconds(planned_limit_) * limits.reserved.step_time);
     const std::size_t lane = lane_of(ClassIndex(static_cast<std::uint32_t>(i)));
-    const Duration most = model_.predict(plan_.features) + std::max(Duration::zero(), reserved - spent(lane));
+    const Duration most = time_so_far() + std::max(Duration::zero(), reserved - spent(lane));
     grant_chunks(tier, {std::min(limit, most), options_.max_step_tokens, lane});
   }
   grant_chunks(tier, {limit, options_.max_step_tokens, {}});
@@ -348,7 +353,7 @@ PromptCandidate PlanBuilder::candidate(const Prompt& prompt) {
   const std::uint32_t first = prompt.first_position + prompt.granted;
   PromptCandidate candidate{s.order, first, s.known - first};
   if (const Duration left = left_to(s.lane, s.facts.tier); left != Duration::max() && candidate.remaining > 0) {
-    const Duration limit = model_.predict(plan_.features) + std::max(Duration::zero(), left);
+    const Duration limit = time_so_far() + std::max(Duration::zero(), left);
     const std::uint32_t rows = most_rows(model_, plan_.features, first, candidate.remaining, limit);
     // A class that had nothing of this step goes on by a row at least.
     candidate.remaining = spent(s.lane) == Duration::zero() ? std::max(1U, rows) : rows;

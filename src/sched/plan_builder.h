@@ -101,6 +101,7 @@ class PlanBuilder {
   void pad(std::uint32_t rows);
   void pad_ended_rows();
   void note_added(const ScheduledSequence& sequence, Duration before);
+  Duration time_so_far() const;
   Duration& spent(std::size_t lane);
   Duration left_to(std::size_t lane, Tier tier);
   std::pmr::vector<Prompt>& prompts_of(Tier tier) { return prompts_[index_of(tier)]; }

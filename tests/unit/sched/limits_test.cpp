@@ -272,6 +272,18 @@ TEST(ClassLimits, ACeilingOnStepTimeLeavesTheRestOfTheStepEmpty) {
   }
 }
 
+// What any step costs is nobody's: where that alone is more than a ceiling, the class would have a row a step for ever.
+TEST(ClassLimits, ACeilingOnStepTimeIsOfWhatRowsAdd) {
+  SchedulerOptions o = with_classes(40);
+  o.classes[kNight.value].limits.ceiling.step_time = 0.05;
+  SchedulerWorld w(o);
+  w.model.per_step = milliseconds(20);
+  for (int i = 0; i < 30; ++i) w.add(of_class(kNight, 4, 1000));
+  for (int i = 0; i < 20; ++i) w.step();
+  EXPECT_EQ(w.last.entries.size(), 10U) << "a twentieth of 200 ms";
+  EXPECT_EQ(w.last.predicted, milliseconds(30));
+}
+
 TEST(ClassLimits, StepTimeReservedForAClassIsItsBesideOlderPrompts) {
   SchedulerOptions o = with_classes(20);
   o.newcomer_share = 0.1;
