@@ -45,7 +45,7 @@ TEST(SwapPlanner, LaterTokensCostMoreToComputeAndTheSameToCopy) {
 }
 
 constexpr SequenceId kVictim{50};
-constexpr std::uint64_t kChat = 60;
+constexpr std::uint64_t kChatSequence = 60;
 
 // `streams` that decode, and a batch sequence of a hundred blocks and more beside them, which then loses blocks to a
 // chat. A token costs 1 ms, a step 1 ms, the budget is 50 ms.
@@ -59,7 +59,7 @@ class SwappingStreams {
     // Of various lengths, so that they do not all need a block in the same step.
     for (std::uint32_t id = 1; id <= streams; ++id) driver_.add(id, 1 + id * 7 % 16, 5000);
     step_until_all_decode(streams + 1);
-    driver_.add(kChat, 960, 16);
+    driver_.add(kChatSequence, 960, 16);
   }
 
   const StepPlan& step() {
@@ -114,7 +114,7 @@ TEST(SwapPlanner, WhatLeavesForAChatLengthensNoStepBeyondABeatAndAQuarter) {
         EXPECT_LE(plan.predicted, plan.budget * 5 / 4) << streams << " streams";
         EXPECT_GE(plan.features.decode_rows, streams);
         for (const PlanDrop& drop : plan.drops) EXPECT_EQ(drop.kind, PreemptionKind::kSwap);
-      } while (!s.has_entry(kChat) && steps < 100);
+      } while (!s.has_entry(kChatSequence) && steps < 100);
       EXPECT_GE(pages, 30U);
       const Duration copies = page * pages;
       const auto fewest = static_cast<int>(copies / std::chrono::milliseconds(12));
@@ -128,8 +128,8 @@ TEST(SwapPlanner, WhatComesBackLengthensAStepByLittle) {
   for (const Duration page : {Duration(std::chrono::microseconds(20)), Duration(std::chrono::microseconds(100)),
                               Duration(std::chrono::milliseconds(5))}) {
     SwappingStreams s(8, page);
-    for (int i = 0; i < 100 && !s.has_entry(kChat); ++i) s.step();
-    s.end(kChat);
+    for (int i = 0; i < 100 && !s.has_entry(kChatSequence); ++i) s.step();
+    s.end(kChatSequence);
     s.all_pages_arrive();
     for (int i = 0; i < 2; ++i) {
       const StepPlan& plan = s.step();
