@@ -5,6 +5,13 @@
 
 namespace takt {
 
+namespace {
+
+// Entries that a block table has room for from the first on, so that those of most conversations never grow.
+constexpr std::size_t kLeastTable = 64;
+
+}  // namespace
+
 KvCache::Group::Group(const KvGroupInfo& group_info, BlockHasher hasher, double pinned_share)
     : info(group_info),
       pool(group_info.block_count),
@@ -318,7 +325,7 @@ Result<Reservation> KvCache::reserve(std::span<const ReserveRequest> requests) {
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       std::vector<BlockId>& blocks = table.blocks[g];
       if (needed.blocks[g] > blocks.capacity())
-        blocks.reserve(std::max<std::size_t>(needed.blocks[g], 2 * blocks.capacity()));
+        blocks.reserve(std::max<std::size_t>({needed.blocks[g], 2 * blocks.capacity(), kLeastTable}));
       while (blocks.size() < needed.blocks[g]) {
         const auto block = take_block(groups_[g]);
         if (!block) return Error::internal("A step was planned with more KV blocks than there are.");
