@@ -62,8 +62,9 @@ TEST(ApiCancel, APromptBeingReadIsGivenUpToo) {
 }
 
 // B19
+// Answers are as long as the context, so that none is over before it is looked for, however late that is.
 TEST(ApiCancel, ThreeStormsLeaveAProbesAnswerUnchanged) {
-  const auto server = FakeServer::start(script("length=400,step_ms=1,context=2048,blocks=600"));
+  const auto server = FakeServer::start(script("length=100000,step_ms=1,context=8192,blocks=600"));
   ASSERT_NE(server, nullptr);
   const auto probe = [&] {
     return content_of(*call_chat(server->port(), "probe", R"("temperature":0,"max_tokens":50)"));
