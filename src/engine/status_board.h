@@ -1,5 +1,5 @@
-// Where the engine thread leaves what others may read. It never waits for a reader: while one reads, an update is
-// skipped, and the next one follows a step later.
+// Where the engine thread leaves what others may read. While it steps it waits for no reader: while one reads, an
+// update is skipped, and the next one follows a step later. Before it sleeps it waits for the reader's copy.
 #pragma once
 
 #include <atomic>
@@ -19,11 +19,16 @@ struct BoardEntry {
 
 class StatusBoard {
  public:
-  // Calls fill(entry) unless a reader is at work.
+  // Calls fill(entry); where another update follows, not while a reader is at work.
   template <typename Fill>
-  void update(Fill&& fill) {
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (lock.owns_lock()) fill(entry_);
+  void update(bool another_follows, Fill&& fill) {
+    std::unique_lock lock(mutex_, std::defer_lock);
+    if (!another_follows) {
+      lock.lock();
+    } else if (!lock.try_lock()) {
+      return;
+    }
+    fill(entry_);
   }
   BoardEntry read() const {
     const std::lock_guard lock(mutex_);

@@ -16,8 +16,9 @@ RequestPhase phase_of(const SequenceView& view, const SequenceRecord& record) {
 
 }  // namespace
 
-void StatusWriter::write(const StepTally& tally, const std::optional<std::string>& fatal, TimePoint now) {
-  parts_.board.update([&](BoardEntry& entry) {
+void StatusWriter::write(const StepTally& tally, const std::optional<std::string>& fatal, TimePoint now,
+                         bool another_follows) {
+  parts_.board.update(another_follows, [&](BoardEntry& entry) {
     EngineStatus& status = entry.status;
     status.failed = fatal.has_value();
     status.reason = fatal.value_or("");

@@ -40,7 +40,7 @@ class StatusWriter {
   explicit StatusWriter(const StatusWriterParts& parts) : parts_(parts) {}
 
   // `fatal`: why the executor is gone. Skipped while somebody reads.
-  void write(const StepTally& tally, const std::optional<std::string>& fatal, TimePoint now);
+  void write(const StepTally& tally, const std::optional<std::string>& fatal, TimePoint now, bool another_follows);
 
  private:
   void write_memory(EngineStatus& status) const;

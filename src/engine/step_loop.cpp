@@ -44,7 +44,7 @@ StepLoop::StepLoop(StepLoopParts parts, const EngineOptions& options, const Sche
     swap_.fill(memory.swap);
     parts_.tape->started(effective, memory, parts_.clock.now());
   }
-  status_.write(tally_, fatal_, parts_.clock.now());
+  status_.write(tally_, fatal_, parts_.clock.now(), false);
 }
 
 StepOutcome StepLoop::turn(std::vector<Command>& commands) noexcept {
@@ -75,7 +75,8 @@ StepOutcome StepLoop::turn(std::vector<Command>& commands) noexcept {
   if (outcome == StepOutcome::kNoWork && !commands.empty()) outcome = StepOutcome::kDeferred;
   if (outcome == StepOutcome::kDeferred || outcome == StepOutcome::kRetryable) note_idle(now);
   if (lifecycle_.store().empty()) idle_since_.reset();
-  status_.write(tally_, fatal_, parts_.clock.now());
+  const bool another_follows = outcome != StepOutcome::kNoWork && outcome != StepOutcome::kFatal;
+  status_.write(tally_, fatal_, parts_.clock.now(), another_follows);
 #ifdef TAKT_CHECK_INVARIANTS
   check_invariants(now);
 #endif
@@ -288,7 +289,7 @@ Result<StepResult> StepLoop::execute(const StepPlan& plan, const Reservation& re
   const BoundStep step = binding_.bind(plan, lifecycle_.store(), reservation);
   tally_.last = plan.id;
   parts_.board.note_executing(true);
-  status_.write(tally_, fatal_, parts_.clock.now());
+  status_.write(tally_, fatal_, parts_.clock.now(), true);
   const Result<StepTicket> ticket = parts_.executor.submit(step);
   if (!ticket.ok()) return ticket.error();
   Result<StepResult> result = parts_.executor.collect(ticket.value());
